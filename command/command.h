@@ -1,0 +1,32 @@
+/*
+ * `tenure run`: one command while a subject is held. The command has our stdin, stdout and stderr, byte for
+ * byte, and its status is passed on.
+ */
+#ifndef COMMAND_COMMAND_H
+#define COMMAND_COMMAND_H
+
+#include "supervisor/hold.h"
+
+struct command_options {
+    struct hold_options hold; /* kind, what and bind_now are set here */
+    const char *const *argv;  /* NULL-terminated */
+};
+
+struct command_result {
+    bool started;
+    struct spawn_failure failure; /* when not started */
+    int exit_code, signal;        /* -1 when not so ended */
+    bool lost;                    /* retired, or the lease could not be kept */
+    int stop_signal;              /* 0, or the signal that ended us */
+    struct hold_result end;
+    char *handle;
+    char *attempt_id;
+    int64_t fence;
+};
+void command_result_done(struct command_result *result);
+
+/* HELD fills `ret_pending`. OK: the command ran or could not be started, `ret` tells. */
+_must_use_ enum result command_run(const struct command_options *options, struct command_result *ret,
+    struct pending *ret_pending, struct error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Running programs for their output: git, mostly. Several at once, stdout and stderr collected in memory.
+ *
+ * `struct runner` is a seam: collect_runner() polls by itself, for use before an attempt is held; the
+ * supervisor offers one that turns its loop meanwhile (supervisor_runner()), so that the heartbeat never
+ * waits for git.
+ */
+#ifndef SUPERVISOR_COLLECT_H
+#define SUPERVISOR_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "supervisor/spawn.h"
+
+struct collect {
+    /* in */
+    const char *const *argv;
+    const char *const *environment; /* NULL: the caller's own without GIT_* */
+    int directory_fd;               /* AT_FDCWD: where we are */
+    const void *input;              /* fed to stdin; NULL: empty */
+    size_t input_length;
+    size_t limit_bytes; /* of stdout; more is RESULT_INVALID; 0: 1 GiB */
+    /* out */
+    struct text output, complaint; /* stdout; the first 64 KiB of stderr */
+    int status;                    /* as from waitpid(2) */
+};
+void collect_done(struct collect *collect);
+
+/* The exit status was 0. Otherwise fills `err` with the program's own words (INVALID). */
+_must_use_ enum result collect_check(const struct collect *collect, struct error *err);
+
+struct runner {
+    /* Runs all at once and waits for all. OK when all ran to an end of their own, whatever their status;
+     * INTERRUPTED when the run is being stopped; SYSTEM when one could not be started. */
+    enum result (*run)(struct runner *runner, struct collect *collects, size_t count, struct error *err);
+    void (*tick)(
+        struct runner *runner); /* to be called about every 50 ms by long computations; may be NULL */
+};
+struct runner *collect_runner(void);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * The heartbeat: a thread of its own, with a store handle of its own, that renews every attempt of this
+ * process.
+ *
+ * Gated on the loop turning: before each renewal it wakes the loop through `loop_fd` and waits for the turn
+ * counter to move (at least 500 ms, at most a quarter of the heartbeat); a wedged loop stops being renewed.
+ * The next renewal is scheduled after the last one ended; after a failure sooner, with jitter. Each
+ * statement's deadline is less than the heartbeat. Results are left in a mailbox for the loop, announced
+ * through `loop_fd`. A confirmation goes straight to the guard. Only a record that is finished or bears
+ * another token proves a loss.
+ *
+ * Functions are called from the loop's thread.
+ */
+#ifndef SUPERVISOR_HEARTBEAT_H
+#define SUPERVISOR_HEARTBEAT_H
+
+#include "attempts/store.h"
+#include "supervisor/guard.h"
+
+struct heartbeat;
+
+struct heartbeat_options {
+    const struct store_options *store; /* the thread opens its own handle, at its first beat */
+    const struct clock *clock;
+    const struct credential *credential;
+    struct lease_terms terms;
+    struct guard *guard;
+    int loop_fd; /* eventfd that wakes the loop */
+};
+
+_must_use_ enum result heartbeat_start(
+    const struct heartbeat_options *options, struct heartbeat **ret, struct error *err);
+
+void heartbeat_turned(struct heartbeat *heartbeat); /* the loop turned */
+void heartbeat_progress(struct heartbeat *heartbeat, const struct progress *progress);
+void heartbeat_hurry(struct heartbeat *heartbeat); /* renew now, without waiting for the schedule */
+
+/* What has happened since the last call. */
+struct heartbeat_news {
+    int64_t confirmed_sent_boot_ms; /* when the last confirmed renewal was sent; 0: none yet */
+    bool lost;                      /* RETIRED (or LAPSED for a strict kind): `reason` tells */
+    struct reason reason;
+    bool cancel_requested;
+    enum result trouble;        /* of the last unconfirmed try; OK when the last try was confirmed */
+    char *trouble_text;         /* owned; NULL when nothing new */
+    int64_t busy_since_boot_ms; /* start of the present run of BUSY results; 0 when not busy */
+};
+void heartbeat_news_done(struct heartbeat_news *news);
+void heartbeat_take(struct heartbeat *heartbeat, struct heartbeat_news *ret);
+
+/* Before a settlement: one last renewal when the last confirmed one is older than a heartbeat, then stops and
+ * joins the thread. Afterwards no renewal of this process can happen. */
+void heartbeat_drain(struct heartbeat *heartbeat, struct heartbeat_news *ret);
+void heartbeat_stop(
+    struct heartbeat *heartbeat); /* frees; drains without a last renewal when still running */
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Looking at attempts from outside: what `status`, `attach` and `cancel` need. Never holds anything.
+ * Each function opens what it needs; one thread per call.
+ */
+#ifndef SUPERVISOR_OVERVIEW_H
+#define SUPERVISOR_OVERVIEW_H
+
+#include "attempts/store.h"
+#include "base/machine.h"
+
+struct overview_entry {
+    struct attempt attempt;
+    enum owner_verdict verdict;
+    const char *verdict_why; /* constant sentence */
+    bool lapsed;
+    int64_t lapses_in_ms;   /* 0 when lapsed */
+    int64_t lapses_wall_ms; /* effective expiry, for people */
+};
+struct overview {
+    struct overview_entry *items; /* newest first */
+    size_t count;
+    struct store_time now;
+};
+void overview_done(struct overview *overview);
+
+/* A store that does not exist yet is an empty overview. */
+_must_use_ enum result overview_read(
+    const char *store_url, const struct attempt_query *query, struct overview *ret, struct error *err);
+
+/* Finds one attempt by id, handle as typed, or unique prefix of an id; ABSENT names near handles. */
+_must_use_ enum result overview_find(
+    const char *store_url, const char *typed, struct overview_entry *ret, struct error *err);
+void overview_entry_done(struct overview_entry *entry);
+
+enum cancel_outcome {
+    CANCEL_ASKED,   /* the owner lives: it was asked, and ended within the bound */
+    CANCEL_PENDING, /* asked; it had not ended within the bound */
+    CANCEL_RETIRED, /* the owner was gone or lapsed: retired here */
+    CANCEL_ENDED,   /* it had ended already */
+};
+/* Asks a running attempt to stop (and hastens it with a signal on this machine), or retires a dead one. Waits
+ * up to `wait_ms` for the end; `ret` is the record as it stands then. */
+_must_use_ enum result cancel_attempt(const char *store_url, const char *typed, const char *by,
+    int64_t wait_ms, enum cancel_outcome *ret_outcome, struct attempt *ret, struct error *err);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Starting a child, and saying exactly which step failed.
+ *
+ * The child gets: a session of its own (so a process group of its own and no controlling terminal), default
+ * signal dispositions, an empty mask, descriptors 0, 1 and 2 and nothing else, the environment given and
+ * nothing else, the work directory given as a descriptor (never another directory of that name), and
+ * SIGTTOU's default. The first thing it does is close_range(3, ~0), so that it never holds the journal's
+ * lock. It looks at the deadline as its last step before exec: a supervisor that was stopped between its own
+ * look and the spawn starts nothing.
+ *
+ * The spawner is a seam: production hands over spawner_system(), tests another. Source: clone(2), execve(2),
+ * pidfd_open(2), close_range(2).
+ */
+#ifndef SUPERVISOR_SPAWN_H
+#define SUPERVISOR_SPAWN_H
+
+#include "base/clock.h"
+#include "supervisor/process.h"
+
+enum spawn_step {
+    SPAWN_STARTED,
+    SPAWN_FORK,
+    SPAWN_SESSION,
+    SPAWN_DIRECTORY,
+    SPAWN_DESCRIPTORS,
+    SPAWN_LAPSED,         /* the deadline had passed: nothing was executed */
+    SPAWN_NOT_FOUND,      /* no such program on PATH, or no such file */
+    SPAWN_NOT_EXECUTABLE, /* there, but a directory, not executable, or of an unknown format */
+    SPAWN_NO_INTERPRETER, /* a script whose #! names nothing that exists (CR LF line ends are named) */
+    SPAWN_TOO_LONG,       /* arguments or environment above the kernel's limit (E2BIG) */
+    SPAWN_EXEC,           /* exec failed otherwise */
+    SPAWN_STEP_MAX
+};
+const char *spawn_step_name(enum spawn_step step); /* "not-found", ... */
+
+struct spawn_request {
+    const char *const *argv; /* argv[0] is looked up on the PATH of `environment` unless it has a slash */
+    const char *const *environment;
+    int directory_fd;                   /* O_PATH or O_DIRECTORY descriptor of the work directory */
+    int stdin_fd, stdout_fd, stderr_fd; /* -1: /dev/null; otherwise duplicated, the caller keeps its own */
+    int64_t deadline_boot_ms;           /* 0: none */
+};
+
+struct spawn_failure {
+    enum spawn_step step;
+    int errnum;
+};
+
+struct spawner {
+    /* OK: the program runs (exec succeeded). SYSTEM: it does not, `ret_failure` says at which step, the error
+     * says it in words with a remedy. Blocks until exec or its failure, bounded by 10 s. Safe in a threaded
+     * process. */
+    enum result (*spawn)(const struct spawner *spawner, const struct spawn_request *request,
+        struct process *ret, struct spawn_failure *ret_failure, struct error *err);
+};
+const struct spawner *spawner_system(void);
+
+#endif

@@ -15,6 +15,7 @@
 
 #include "attempts/store.h"
 #include "base/machine.h"
+#include "base/text.h"
 
 struct leftovers_options {
     struct store *store;

@@ -3,8 +3,8 @@
  * clock_system(), unit tests one that they move by hand.
  *
  * All times are int64_t milliseconds. `boot` is CLOCK_BOOTTIME (counts during suspend, never steps) with the
- * offset of a time namespace taken off, so that all processes on one kernel agree. `wall` is CLOCK_REALTIME since
- * 1970: for people, and for nothing that decides. Thread-safe.
+ * offset of a time namespace taken off, so that all processes on one kernel agree. `wall` is CLOCK_REALTIME
+ * since 1970: for people, and for nothing that decides. Thread-safe.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

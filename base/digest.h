@@ -1,8 +1,8 @@
 /*
  * Digests, random bytes and hex. BLAKE2b (RFC 7693) by libsodium; 128 bits for chains, 256 for keys.
  *
- * Encoded fields are length-prefixed (8 bytes, little endian, then the bytes), so that no two different lists of
- * fields give the same bytes. Streaming objects belong to one thread; the rest is thread-safe.
+ * Encoded fields are length-prefixed (8 bytes, little endian, then the bytes), so that no two different lists
+ * of fields give the same bytes. Streaming objects belong to one thread; the rest is thread-safe.
  */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
@@ -27,7 +27,7 @@ void digest_init(struct digest *digest, size_t size_bytes); /* DIGEST_BYTES or D
 void digest_raw(struct digest *digest, const void *bytes, size_t length);
 void digest_field(struct digest *digest, const void *bytes, size_t length); /* length-prefixed */
 void digest_string(struct digest *digest, const char *string);              /* field; NULL is told from "" */
-void digest_number(struct digest *digest, uint64_t number);                 /* field of 8 bytes, little endian */
+void digest_number(struct digest *digest, uint64_t number); /* field of 8 bytes, little endian */
 void digest_final(struct digest *digest, uint8_t *ret);
 void digest_final_hex(struct digest *digest, char *ret_hex); /* 2 * size + 1 bytes */
 
@@ -36,7 +36,7 @@ void digest_hex(const void *bytes, size_t length, char ret_hex[DIGEST_HEX_SIZE])
 
 void random_bytes(void *ret, size_t length); /* never fails: getrandom(2) */
 
-void hex_encode(const void *bytes, size_t length, char *ret_hex); /* 2 * length + 1, lower case */
-_must_use_ bool hex_decode(const char *hex, void *ret, size_t length); /* exactly 2 * length digits */
+void hex_encode(const void *bytes, size_t length, char *ret_hex);      /* 2 * length + 1, lower case */
+_must_use_ bool hex_decode(const char *hex, void *ret, size_t length); /* exactly 2 * length lower-case digits */
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * An executor: the process that runs an attempt. The record (attempts/) and the journal's header (journal/) both
- * carry it, and neither knows the other; so it lives here, as a plain value, beside the verdict about it.
+ * An executor: the process that runs an attempt. The record (attempts/) and the journal's header (journal/)
+ * both carry it, and neither knows the other; so it lives here, as a plain value, beside the verdict about
+ * it.
  *
  * pid and start time are for people and for ending leftovers. They are never the proof of life; `incarnation`
  * tells two processes apart even when everything else is equal. Values are self-contained and immutable.

@@ -1,16 +1,17 @@
 /*
  * A strict look at JSON bytes before json-c parses them.
  *
- * json-c 0.16 accepts duplicate keys, NaN, 'single quotes', text behind a NUL and more, and has no positions. The
- * scanner accepts exactly RFC 8259 in valid UTF-8, no byte-order mark, no duplicate key in one object, no \u0000
- * in a key, at most 1 MiB and 32 levels, and knows the line and column of every key and value.
+ * json-c 0.16 accepts duplicate keys, NaN, 'single quotes', text behind a NUL and more, and has no positions.
+ * The scanner accepts exactly RFC 8259 in valid UTF-8, no byte-order mark, no duplicate key in one object, no
+ * \u0000 in a key, at most 1 MiB and 32 levels, and knows the line and column of every key and value.
  *
  *     struct json_document document = {0};
  *     r = json_document_parse(bytes, length, "tenure.json", &document, err);     // scan, then json-c
  *     json_document_where(&document, "/producers/build/run", &line, &column);    // JSON pointer (RFC 6901)
  *     json_document_done(&document);
  *
- * The same door guards tenure.json, DSSE envelopes, statements and journal records. Thread-safe on own objects.
+ * The same door guards tenure.json, DSSE envelopes, statements and journal records. Thread-safe on own
+ * objects.
  */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H

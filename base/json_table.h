@@ -1,7 +1,7 @@
 /*
- * Reading a JSON object by a table of {key, type, where to, required}, not by hand field after field; and building
- * strings that are always valid UTF-8. Unknown keys are refused (nearest known one suggested) or, for records that
- * newer versions may extend, skipped. Numbers are range-checked by their entry. Thread-safe.
+ * Reading a JSON object by a table of {key, type, where to, required}, not by hand field after field; and
+ * building strings that are always valid UTF-8. Unknown keys are refused (nearest known one suggested) or,
+ * for records that newer versions may extend, skipped. Numbers are range-checked by their entry. Thread-safe.
  */
 #ifndef BASE_JSON_TABLE_H
 #define BASE_JSON_TABLE_H
@@ -32,9 +32,9 @@ struct json_field {
     int64_t min, max;
 };
 
-/* Reads `object` into `target`, which the caller has filled with defaults. With `document` (may be NULL) errors
- * carry the position of `pointer`/key; without, the key alone. Unknown keys: refused when `strict`. On an error
- * the target may be partly filled; owned strings in it are the caller's to free either way. */
+/* Reads `object` into `target`, which the caller has filled with defaults. With `document` (may be NULL)
+ * errors carry the position of `pointer`/key; without, the key alone. Unknown keys: refused when `strict`. On
+ * an error the target may be partly filled; owned strings in it are the caller's to free either way. */
 _must_use_ enum result json_table_read(const struct json_document *document, const char *pointer,
     struct json_object *object, const struct json_field *fields, size_t count, bool strict, void *target,
     struct error *err);

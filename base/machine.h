@@ -1,6 +1,6 @@
 /*
- * Which machine, which boot, which container: the facts an identity is made of. Read once per process and handed
- * on; immutable afterwards, so thread-safe. A build with failpoints honours TENURE_TEST_MACHINE_ID and
+ * Which machine, which boot, which container: the facts an identity is made of. Read once per process and
+ * handed on; immutable afterwards, so thread-safe. A build with failpoints honours TENURE_TEST_MACHINE_ID and
  * TENURE_TEST_BOOT_ID, so that one kernel can play two machines.
  */
 #ifndef BASE_MACHINE_H
@@ -14,7 +14,8 @@
 #define MACHINE_ID_SIZE 37 /* 32 hex digits, or a UUID for the boot id */
 
 struct machine {
-    char machine_id[MACHINE_ID_SIZE]; /* machine-id(5), hashed with an application key as sd_id128 asks; 32 hex */
+    char machine_id[MACHINE_ID_SIZE]; /* machine-id(5), hashed with an application key as sd_id128 asks; 32
+                                         hex */
     char boot_id[MACHINE_ID_SIZE];    /* /proc/sys/kernel/random/boot_id, dashes removed */
     char host[256];                   /* for people */
     uint64_t pid_namespace;           /* inode of /proc/self/ns/pid */

@@ -4,8 +4,8 @@
  *     if (!MUTANT("token") && !token_matches(row, token))
  *         return error_set(err, RESULT_RETIRED, ...);
  *
- * With -DTENURE_MUTANTS=ON the guard named by the environment variable TENURE_MUTANT is absent. In any other build
- * MUTANT() is the constant false. The names are listed once, in tests/mutants/. Thread-safe.
+ * With -DTENURE_MUTANTS=ON the guard named by the environment variable TENURE_MUTANT is absent. In any other
+ * build MUTANT() is the constant false. The names are listed once, in tests/mutants/. Thread-safe.
  */
 #ifndef BASE_MUTANT_H
 #define BASE_MUTANT_H

@@ -1,0 +1,54 @@
+/*
+ * Signing keys: Ed25519 (RFC 8032) by libsodium, one file each.
+ *
+ * <config>/keys/<name>.key (0600: anything looser, or another owner, is refused) holds PKCS #8 PEM (RFC 8410)
+ * and <name>.pub SubjectPublicKeyInfo PEM, so that openssl reads both. The key id is "ed25519:" and the
+ * BLAKE2b-256 of the raw public key, hex. Trusted public keys: .tenure/keys/ of the repository,
+ * <config>/trusted/, and --key. Secrets are wiped after use. One thread.
+ */
+#ifndef COMPLETION_PROOF_KEYS_H
+#define COMPLETION_PROOF_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+
+#define KEY_ID_SIZE (8 + DIGEST_HEX_SIZE)
+
+struct public_key {
+    uint8_t bytes[32];
+    char id[KEY_ID_SIZE];
+    char *origin; /* file it came from */
+};
+struct key_ring {
+    struct public_key *keys;
+    size_t count;
+};
+void key_ring_done(struct key_ring *ring);
+
+struct signing_key {
+    uint8_t seed[32];
+    struct public_key public;
+};
+void signing_key_done(struct signing_key *key); /* wipes */
+
+/* `directory` NULL: the configuration directory's keys/. */
+_must_use_ enum result key_make(
+    const char *directory, const char *name, struct public_key *ret, struct error *err);
+/* The default key ("default.key", or the only one). ABSENT with the remedy `tenure init`; DENIED when loose.
+ */
+_must_use_ enum result key_load(const char *directory, struct signing_key *ret, struct error *err);
+/* Only the check of existence, owner and mode: before work starts. */
+_must_use_ enum result key_check(const char *directory, struct error *err);
+
+_must_use_ enum result public_key_read(const char *path, struct public_key *ret, struct error *err);
+void public_key_pem(const struct public_key *key, char **ret);
+/* Adds every *.pub of a directory (missing: nothing) to the ring. */
+_must_use_ enum result key_ring_add_directory(struct key_ring *ring, const char *path, struct error *err);
+_must_use_ enum result key_ring_add_file(struct key_ring *ring, const char *path, struct error *err);
+/* Copies a public key into the trusted ones of the user. */
+_must_use_ enum result key_trust(const char *path, struct public_key *ret, struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * The statement: in-toto Statement v1 with predicate test-result v0.1
+ * (https://in-toto.io/attestation/test-result/v0.1).
+ *
+ * Subject: the repository with digests gitCommit and gitTree. result PASSED; configuration: descriptors of
+ * tenure.json and of each evidence; passedTests: the producers. The extension field "tenure" holds attempt,
+ * fence, journal chain head, version, time, and the demand: which producers, and whether these are all of the
+ * configuration. Pure.
+ */
+#ifndef COMPLETION_PROOF_STATEMENT_H
+#define COMPLETION_PROOF_STATEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct statement_evidence {
+    const char *producer, *key; /* key digest */
+    int64_t sequence;
+    bool reused;
+};
+
+struct statement {
+    const char *repository, *commit, *tree;
+    const char *config_digest, *demand_digest;
+    const struct statement_evidence *evidence;
+    size_t evidence_count;
+    bool complete; /* every producer of the configuration is demanded */
+    const char *attempt_id;
+    int64_t fence;
+    const char *journal_head;
+    const char *version;
+    int64_t wall_ms;
+    void *backing; /* read side: owns the strings */
+};
+
+void statement_encode(const struct statement *statement, struct text *ret);
+/* Strict. INVALID when it is not such a statement or its result is not PASSED. */
+_must_use_ enum result statement_decode(
+    const char *json, size_t length, struct statement *ret, struct error *err);
+void statement_done(struct statement *statement);
+
+#endif

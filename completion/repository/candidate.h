@@ -1,0 +1,89 @@
+/*
+ * The candidate: the exact committed tree that a run proves, and whether the work tree is that tree.
+ *
+ *     candidate_look(runner, directory, &candidate, err);     // three gits at once, no lock taken, nothing
+ * written candidate_check_clean(&candidate, err);                 // INVALID: files named, with the remedy
+ *     ... work ...
+ *     candidate_look(runner, directory, &now, err);
+ *     candidate_check_same(&candidate, &now, err);            // CONFLICT: the tree moved, files named
+ *
+ * git is the program, always with --no-optional-locks --no-replace-objects, -z, no automatic gc, and the
+ * settings that make it see chmod, restored times and CR LF; every GIT_* of the caller is removed. Paths are
+ * bytes. Where attributes set filters, the bytes of those files are compared. One thread.
+ */
+#ifndef COMPLETION_REPOSITORY_CANDIDATE_H
+#define COMPLETION_REPOSITORY_CANDIDATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "supervisor/collect.h"
+
+struct tree_entry {
+    uint32_t mode;    /* 100644, 100755, 120000, 160000 in octal */
+    const char *blob; /* hex, not NUL-terminated: blob_length digits */
+    const char *path; /* bytes, NUL-terminated, relative to the top */
+};
+
+enum change_kind {
+    CHANGE_MODIFIED,
+    CHANGE_STAGED,
+    CHANGE_UNTRACKED,
+    CHANGE_ASSUME_UNCHANGED,
+    CHANGE_SKIP_WORKTREE,
+    CHANGE_SUBMODULE,
+    CHANGE_FILTERED, /* the bytes differ although git's filters hide it */
+    CHANGE_CONFLICTED,
+    CHANGE_KIND_MAX
+};
+struct change {
+    enum change_kind kind;
+    char *path;
+};
+
+struct candidate {
+    char *top;     /* absolute path of the work tree's root */
+    int top_fd;    /* the directory itself, whatever its name becomes */
+    char *git_dir; /* of this work tree */
+    char *commit, *tree;
+    char *origin;               /* URL of remote origin without user or password; NULL when there is none */
+    struct tree_entry *entries; /* of the index, in git's order; equal to the tree's when clean */
+    size_t entry_count;
+    size_t blob_length; /* 40 or 64 */
+    struct change *changes;
+    size_t change_count;
+    struct text listing; /* backs the entries */
+};
+void candidate_done(struct candidate *candidate);
+
+/* INVALID: not a repository, bare, unborn or corrupt HEAD, a submodule's own trouble; with git's words. */
+_must_use_ enum result candidate_look(
+    struct runner *runner, const char *directory, struct candidate *ret, struct error *err);
+
+_must_use_ enum result candidate_check_clean(const struct candidate *candidate, struct error *err);
+_must_use_ enum result candidate_check_same(
+    const struct candidate *before, const struct candidate *now, struct error *err);
+
+/* The name: `configured` when set, else from the origin URL ("host/path"), else the directory's name. */
+char *candidate_repository(const struct candidate *candidate, const char *configured);
+
+/* The random id of this checkout, kept in the work tree's git directory; made when missing. */
+_must_use_ enum result candidate_checkout(
+    const struct candidate *candidate, char **ret_id, struct error *err);
+
+/* Paths that changed between two trees and match `globs` (all when count is 0), at most `limit`. */
+_must_use_ enum result candidate_changed(struct runner *runner, const struct candidate *candidate,
+    const char *old_tree, const char *const *globs, size_t glob_count, size_t limit, char ***ret_paths,
+    size_t *ret_count, struct error *err);
+
+/* The bytes of a file of a commit (git show COMMIT:PATH); ABSENT when it has none. */
+_must_use_ enum result repository_show(struct runner *runner, const char *directory, const char *commit,
+    const char *path, struct text *ret, struct error *err);
+/* Resolves what a person typed (HEAD, a branch, an abbreviation) to commit and tree. ABSENT when unknown. */
+_must_use_ enum result repository_resolve(struct runner *runner, const char *directory, const char *typed,
+    char **ret_commit, char **ret_tree, struct error *err);
+
+#endif

@@ -13,9 +13,9 @@
 #include "base/json_scan.h"
 
 enum json_kind {
-    JSON_STRING,   /* char * (owned), at most max bytes when max > 0; no NUL inside */
+    JSON_STRING,   /* char * (owned; an earlier value is freed), at most max bytes when max > 0; no NUL inside */
     JSON_BUFFER,   /* char[max] inside the struct, NUL-terminated; longer is an error */
-    JSON_INTEGER,  /* int64_t within [min, max] */
+    JSON_INTEGER,  /* int64_t within [min, max]; any when both are 0 */
     JSON_BOOLEAN,  /* bool */
     JSON_DURATION, /* string read by duration_parse into int64_t ms within [min, max] */
     JSON_VALUE,    /* struct json_object *, borrowed from the parent; any type */

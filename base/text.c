@@ -126,11 +126,25 @@ static uint32_t utf8_code(const uint8_t *bytes, size_t size)
     return code;
 }
 
+static size_t ascii_prefix(const uint8_t *text, size_t length)
+{
+    size_t at = 0;
+    for (uint64_t eight; length - at >= sizeof(eight); at += sizeof(eight)) {
+        memcpy(&eight, text + at, sizeof(eight));
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+    }
+    return at;
+}
+
 size_t text_utf8_prefix(const void *bytes, size_t length)
 {
     const uint8_t *text = bytes;
     size_t at = 0;
-    while (at < length) {
+    for (;;) {
+        at += ascii_prefix(text + at, length - at);
+        if (at >= length)
+            break;
         size_t size = utf8_size(text + at, length - at);
         if (!size)
             break;

@@ -20,8 +20,9 @@ enum lapse_policy {
 
 enum guard_state {
     GUARD_WATCHING,
-    GUARD_FROZEN,  /* the work is frozen; guard_resume() after a confirmation */
-    GUARD_ABORTED, /* the work was killed at the deadline */
+    GUARD_FROZEN,   /* the work is frozen; guard_resume() after a confirmation */
+    GUARD_ABORTING, /* LAPSE_ABORT: TERM was sent one margin before the deadline; there is no way back */
+    GUARD_ABORTED,  /* the work was killed at the deadline */
 };
 
 struct guard;
@@ -45,6 +46,9 @@ void guard_confirm(struct guard *guard, int64_t deadline_boot_ms);
 /* Thaws inside the gate when the deadline lies ahead, and looks again right after. True when the work runs.
  */
 bool guard_resume(struct guard *guard);
+/* Closes the gate and freezes the work now, whatever the deadline says: before this process stops itself
+ * (Ctrl-Z). Only while watching; otherwise nothing happens. */
+void guard_freeze(struct guard *guard);
 /* What the last freeze or abort had to kill, for the journal; copies and clears. */
 void guard_take_report(struct guard *guard, struct containment_report *ret);
 

@@ -19,11 +19,19 @@
 
 struct heartbeat;
 
+/* How a handle is opened: store_open(), or a test's own. */
+typedef enum result (*store_open_fn)(
+    const struct store_options *options, enum store_access access, struct store **ret, struct error *err);
+
 struct heartbeat_options {
-    const struct store_options *store; /* the thread opens its own handle, at its first beat */
+    const struct store_options
+        *store;               /* copied, with a deadline of its own; its strings are borrowed. The
+                                 thread opens its own handle at its first beat, so not for short runs */
+    store_open_fn open_store; /* NULL: store_open */
     const struct clock *clock;
-    const struct credential *credential;
+    const struct credential *credential; /* borrowed */
     struct lease_terms terms;
+    int64_t sent_boot_ms; /* when the reserve was sent: the first confirmation */
     struct guard *guard;
     int loop_fd; /* eventfd that wakes the loop */
 };
@@ -37,7 +45,7 @@ void heartbeat_hurry(struct heartbeat *heartbeat); /* renew now, without waiting
 
 /* What has happened since the last call. */
 struct heartbeat_news {
-    int64_t confirmed_sent_boot_ms; /* when the last confirmed renewal was sent; 0: none yet */
+    int64_t confirmed_sent_boot_ms; /* when the last confirmed renewal was sent; the reserve's at first */
     bool lost;                      /* RETIRED (or LAPSED for a strict kind): `reason` tells */
     struct reason reason;
     bool cancel_requested;

@@ -54,6 +54,10 @@ _must_use_ enum result lease_terms_check(struct lease_terms *terms, struct error
 /* Effective expiry on the lease's own clock; LEASE_TIME_NONE when no time can be read. */
 int64_t lease_expiry(const struct lease *lease);
 
+/* True when the lease's times and `now` are of one clock: the same epoch, or a version-1 record. Times of
+ * different clocks cannot be compared, so an owner from another epoch cannot renew. */
+bool lease_same_clock(const struct lease *lease, const struct store_time *now);
+
 /* True when somebody else may take over at `now`. */
 bool lease_lapsed(const struct lease *lease, const struct store_time *now);
 

@@ -47,6 +47,9 @@ struct store {
     const struct store_ops *ops;
 };
 
+/* The embedded store of a user lies in the state directory under this name. */
+#define STORE_FILE_NAME "store.db"
+
 /* The kinds. `location` is the URL without its scheme. */
 _must_use_ enum result store_sqlite_open(const struct store_options *options, const char *location,
     enum store_access access, struct store **ret, struct error *err);

@@ -61,4 +61,9 @@ _must_use_ enum result transition_decide(const struct attempt *attempt,
     const struct transition_request *request, const struct store_time *now, enum attempt_state *ret_to,
     struct error *err);
 
+/* May the bearer of `token_digest` write data that depends on the attempt (evidence) without changing its
+ * state? RETIRED when the attempt is finished or bears another token. */
+_must_use_ enum result transition_check_owner(
+    const struct attempt *attempt, const uint8_t *token_digest, struct error *err);
+
 #endif

@@ -1,0 +1,2 @@
+-- Of this machine and boot.
+SELECT count(*) FROM leftover WHERE machine_id = ?1 AND boot_id = ?2;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM leftover WHERE machine_id = ?1 AND boot_id <> ?2;

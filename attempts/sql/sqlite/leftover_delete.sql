@@ -1,0 +1,1 @@
+DELETE FROM leftover WHERE attempt = ?1;

@@ -1,0 +1,1 @@
+DELETE FROM leftover WHERE machine_id = ?1 AND boot_id <> ?2;

@@ -1,0 +1,1 @@
+SELECT attempt FROM subject WHERE subject = ?1;

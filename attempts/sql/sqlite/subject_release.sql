@@ -1,0 +1,1 @@
+DELETE FROM subject WHERE attempt = ?1;

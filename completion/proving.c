@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/directories.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "completion/completion-private.h"
 #include "completion/proof/verify.h"

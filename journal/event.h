@@ -20,7 +20,7 @@ enum journal_kind {
     JOURNAL_HEADER,   /* first record; written by the journal itself */
     JOURNAL_RESERVED, /* attempt, fence, attempt_kind, repository, commit, tree, text (what runs), ttl_ms */
     JOURNAL_PLAN,     /* plan, total */
-    JOURNAL_STARTED,  /* producer, pid, start_ticks, log, expected_ms */
+    JOURNAL_STARTED,  /* producer, pid, start_ticks, cgroup, log, expected_ms */
     JOURNAL_PROGRESS, /* phase, done, total */
     JOURNAL_OUTPUT,   /* producer, offset_bytes (written so far), dropped_bytes */
     JOURNAL_FINISHED, /* producer, verdict, exit_code, signal, duration_ms, frozen_ms, digest, ..., text */
@@ -55,8 +55,9 @@ struct journal_event {
     const struct journal_plan_step *plan;
     size_t plan_count;
 
-    const char *producer,
-        *log; /* log: file name below the journal's out/; NULL when output is not captured */
+    const char *producer;
+    const char *log;    /* file name below the journal's out/; NULL when output is not captured */
+    const char *cgroup; /* of the producer; NULL when it has none of its own */
     int64_t pid, start_ticks, expected_ms;
 
     const char *phase;
@@ -78,7 +79,9 @@ struct journal_event {
     struct journal_plan_step *backing_plan;
 };
 
-/* Compact JSON of an event, appended to `ret`; always valid UTF-8, no line feed. */
+/* Compact JSON of an event, appended to `ret`; always valid UTF-8, no line feed, and never longer than
+ * FORMAT_RECORD_LIMIT: a long text ends in a statement of what was left out, a plan with too many steps keeps
+ * its first ones and says in `text` how many are not listed. */
 void journal_event_encode(const struct journal_event *event, struct text *ret);
 
 /* The reverse. CORRUPT when required fields are missing or of the wrong type. */

@@ -5,11 +5,13 @@
  *     for (;;) {
  *         r = follow_next(follow, 250, &event, err);
  *         // OK: an event. BUSY: nothing new within the time. ABSENT: the last record is `settled`, or the
- * owner is
- *         // gone and everything was read: follow_verdict() tells. CORRUPT: damage.
+ *         // owner is gone and everything was read: follow_verdict() tells. CORRUPT: damage.
  *     }
  *
- * A follower never delays the run. One thread per object.
+ * A follower never delays the run. Where the verdict is unknown (a copy, another machine) nobody can say that
+ * nothing more will come: the answer stays BUSY, and the caller decides how long to go on. A death by SIGKILL
+ * is noticed within about 10 ms, without inotify too. `machine` must live as long as the follower. One thread
+ * per object.
  */
 #ifndef JOURNAL_FOLLOW_H
 #define JOURNAL_FOLLOW_H
@@ -28,7 +30,9 @@ const struct journal_header *follow_header(const struct follow *follow);
 struct liveness follow_verdict(const struct follow *follow); /* of the last probe */
 void follow_close(struct follow *follow);
 
-/* Bytes of a producer's output log from `offset` on, as far as they are there; *ret_length 0 at its end. */
+/* Bytes of a producer's output log from `offset_bytes` on, as far as they are there; *ret_length 0 at its
+ * end. `log` is the event's. Offsets stay valid when the log is finished; the tail that a dead owner left is
+ * shown as joined. ABSENT, INVALID (not the name of a log), DENIED, SYSTEM. */
 _must_use_ enum result follow_output(const struct follow *follow, const char *log, int64_t offset_bytes,
     void *buffer, size_t size, size_t *ret_length, struct error *err);
 

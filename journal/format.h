@@ -9,8 +9,8 @@
  *
  * The previous chain of the first record is 16 zero bytes. The first record is the header:
  *
- *     {"kind":"header","format":1,"salt":<32
- * hex>,"device":N,"inode":N,"handle":..,"tenure":..,"executor":{..}, "boot_ms":N,"wall_ms":N}
+ *     {"kind":"header","format":1,"salt":<32 hex>,"device":N,"inode":N,"handle":..,["attempt":..,]
+ *      "tenure":..,"executor":{..},"boot_ms":N,"wall_ms":N}
  *
  * The random salt makes every file's chain its own, and device and inode are those of this very file, so a
  * record copied from elsewhere, reordered, or left over from another file cannot validate, and a copied file
@@ -30,6 +30,7 @@
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/text.h"
+#include "base/uuid.h"
 #include "journal/handle.h"
 
 #define FORMAT_VERSION      1
@@ -45,7 +46,8 @@ struct journal_header {
     char salt[FORMAT_SALT_SIZE];
     uint64_t device, inode;
     char handle[HANDLE_SIZE];
-    char tenure[32]; /* version that wrote it */
+    char attempt[UUID_TEXT_SIZE]; /* empty when it was not known at creation */
+    char tenure[32];              /* version that wrote it */
     struct executor executor;
     int64_t boot_ms, wall_ms;
 };

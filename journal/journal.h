@@ -2,9 +2,9 @@
  * The writer's side: the executor's own account of one attempt, on its own disk.
  *
  *     struct journal_options options = {.clock = clock, .executor = &executor};
- *     journal_create(&options, &journal, err);            // complete, locked and durable, or not there at
- * all journal_append(journal, &event, JOURNAL_DURABLE, err); journal_close(journal); // releases the lock:
- * from now the owner reads as gone
+ *     journal_create(&options, &journal, err);        // complete, locked and durable, or not there at all
+ *     journal_append(journal, &event, JOURNAL_DURABLE, err);
+ *     journal_close(journal);                         // releases the lock: the owner reads as gone
  *
  * A journal has no authority. A failed write or sync is never believed again: the journal is declared broken,
  * appends nothing more, stays open and locked, and the run goes on. One thread only (the loop's).
@@ -22,6 +22,7 @@ struct journal_options {
     const char *root; /* directory of journals; NULL: journals/ in the state directory */
     const struct clock *clock;
     const struct executor *executor;
+    const char *attempt; /* its id; NULL when it is not known yet */
 };
 
 enum journal_durability {
@@ -30,7 +31,7 @@ enum journal_durability {
 };
 
 /* Makes <root>/<handle>/journal (0700, 0600) and out/: written under a temporary name, locked, synced,
- * renamed, directory synced. SYSTEM or DENIED with the path. */
+ * renamed, directory synced: three syncs once the root is there. SYSTEM or DENIED with the path. */
 _must_use_ enum result journal_create(
     const struct journal_options *options, struct journal **ret, struct error *err);
 
@@ -43,7 +44,8 @@ typedef void (*journal_tap_fn)(void *context, const struct journal_event *event)
 void journal_set_tap(struct journal *journal, journal_tap_fn tap, void *context);
 
 /* Fills in the times and appends. The error of the call that breaks the journal is returned once; afterwards
- * appends are OK and do nothing but feed the tap. */
+ * appends are OK and do nothing but feed the tap. Progress within half a second of the last one is held back
+ * and written with a later append; the tap sees all of it. INVALID after `settled`, which is the last. */
 _must_use_ enum result journal_append(struct journal *journal, const struct journal_event *event,
     enum journal_durability durability, struct error *err);
 /* Makes all lazily appended records durable. */
@@ -59,7 +61,9 @@ void journal_cleanup(struct journal **journal);
 void journal_discard(struct journal *journal);
 
 /* Opens a journal whose owner died, to end it: takes the lock (BUSY when its owner lives), cuts a torn tail
- * after saving the cut bytes beside it, and appends. Only for the same user on the same machine. */
+ * after saving the cut bytes beside it, and appends. Only for the same user on the same machine (else
+ * DENIED). CONFLICT when it is settled already, INVALID for a copy, CORRUPT for a damaged one. While it is
+ * open the owner reads as running. */
 _must_use_ enum result journal_reopen(
     const char *path, const struct clock *clock, struct journal **ret, struct error *err);
 

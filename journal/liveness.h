@@ -23,7 +23,8 @@
 
 struct liveness_question {
     const char *path;              /* of the journal */
-    const char *incarnation;       /* of the record's executor */
+    const char *incarnation;       /* of the record's executor; NULL: whoever the header names */
+    const char *attempt;           /* of the record; NULL, or a header without one: not compared */
     const struct machine *machine; /* the prober's own */
     bool renewed_before_boot; /* the record's last renewal, by the store's clock, lies before this boot */
 };

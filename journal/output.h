@@ -1,10 +1,15 @@
 /*
  * Output logs: a producer's raw bytes, untouched, in constant memory whatever it writes.
  *
- * out/<producer>.log keeps at most `cap_bytes`: all of a smaller output, else its head and its tail with one
- * line between them that states how many bytes were dropped there. While the producer runs, the tail grows in
- * a ring beside the log (out/<producer>.tail); output_finish() joins them. A producer name may hold any byte:
- * the file name is escaped, and a digest keeps long ones apart. One thread per object.
+ * out/<producer>.log keeps at most `cap_bytes` of the producer's: all of a smaller output, else its first and
+ * its last half with one line between them that states how many bytes were dropped there:
+ *
+ *     LF [tenure: 936.0 MiB (981467136 bytes) dropped here] LF
+ *
+ * While the producer runs, what does not fit the first half goes round in a ring beside the log
+ * (out/<producer>.tail); output_finish() joins them. A crash leaves both, and a follower still shows them as
+ * one. On a full disk the log ends in such a line that also names the cause. A producer name may hold any
+ * byte: the file name is escaped, and a digest keeps long ones apart. One thread per object.
  */
 #ifndef JOURNAL_OUTPUT_H
 #define JOURNAL_OUTPUT_H
@@ -33,9 +38,13 @@ _must_use_ enum result output_write(
 
 int64_t output_total_bytes(const struct output *output); /* written by the producer so far */
 int64_t output_dropped_bytes(const struct output *output);
-int64_t output_readable_bytes(const struct output *output); /* of the head, visible to a follower now */
+/* Of the log, visible to a follower now: the head while the producer runs, all once it is finished. */
+int64_t output_readable_bytes(const struct output *output);
 
-/* Joins head and tail, states what was dropped, gives the digest of the log as kept (BLAKE2b-256 hex). */
+/* Joins head and tail, states what was dropped, gives the digest of the log as kept, that line included
+ * (BLAKE2b-256 hex, as `b2sum -l 256` prints it). Not synced. SYSTEM when the log could not even be ended in
+ * a statement of what it lacks and no output_write() said so before; a second call then gives the digest of
+ * what is there. No output_write() may follow. */
 _must_use_ enum result output_finish(
     struct output *output, char ret_digest[DIGEST_HEX_SIZE], struct error *err);
 void output_close(struct output *output); /* NULL is allowed */

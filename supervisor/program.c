@@ -1,0 +1,293 @@
+#include "supervisor/program-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define PATH_DEFAULT       "/usr/local/bin:/usr/bin:/bin"
+#define FIRST_LINE_SIZE    256              /* as much as the kernel looks at */
+#define STRING_LIMIT_BYTES ((size_t)131072) /* MAX_ARG_STRLEN, the final NUL included */
+#define NOEXEC_REMEDY      "make it executable (chmod +x), and check that its file system is not mounted noexec"
+
+static char *shown(const char *bytes)
+{
+    struct text text = {0};
+    text_add_printable(&text, bytes, strlen(bytes), false);
+    return text_steal(&text);
+}
+
+static enum result failure_set(struct spawn_failure *ret_failure, enum spawn_step step, int errnum)
+{
+    *ret_failure = (struct spawn_failure){.step = step, .errnum = errnum};
+    return RESULT_SYSTEM;
+}
+
+/* ---- looking for it ---- */
+
+/* What lies at a path: 0 for something that can be executed, else why not, as execve(2) would say. */
+static int path_refusal(int directory_fd, const char *path)
+{
+    struct stat status;
+    if (fstatat(directory_fd, path, &status, 0) != 0)
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EISDIR;
+    return faccessat(directory_fd, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+static bool refusal_is_absence(int errnum)
+{
+    return errnum == ENOENT || errnum == ENOTDIR || errnum == ENAMETOOLONG || errnum == ELOOP;
+}
+
+static enum result refusal_report(
+    const char *path, int errnum, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *name = shown(path);
+    if (refusal_is_absence(errnum)) {
+        failure_set(ret_failure, SPAWN_NOT_FOUND, errnum);
+        return error_errno(err, errnum, "cannot start %s", name);
+    }
+    failure_set(ret_failure, SPAWN_NOT_EXECUTABLE, errnum);
+    if (errnum == EISDIR)
+        return error_set(err, RESULT_SYSTEM, errnum, "cannot start %s: it is a directory", name);
+    error_set(err, RESULT_SYSTEM, errnum, "cannot start %s: it is not executable", name);
+    return error_remedy(err, NOEXEC_REMEDY);
+}
+
+static const char *environment_value(const char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+/* An empty entry of PATH is the work directory. */
+static char *entry_join(const char *entry, size_t length, const char *name)
+{
+    struct text path = {0};
+    text_append(&path, length ? entry : ".", length ? length : 1);
+    text_add(&path, "/");
+    text_add(&path, name);
+    return text_steal(&path);
+}
+
+struct search {
+    char *found;
+    char *refused; /* the first that is there and cannot be executed */
+    int refused_errnum;
+};
+
+static void search_done(struct search *search)
+{
+    mem_free(&search->found);
+    mem_free(&search->refused);
+}
+
+static void search_entry(
+    struct search *search, int directory_fd, const char *entry, size_t length, const char *name)
+{
+    _cleanup_(mem_free) char *candidate = entry_join(entry, length, name);
+    int refusal = path_refusal(directory_fd, candidate);
+    if (refusal == 0) {
+        search->found = STEAL(candidate);
+    } else if (!refusal_is_absence(refusal) && !search->refused) {
+        search->refused = STEAL(candidate);
+        search->refused_errnum = refusal;
+    }
+}
+
+static void search_run(struct search *search, int directory_fd, const char *places, const char *name)
+{
+    for (const char *entry = places; entry && !search->found;) {
+        const char *end = strchrnul(entry, ':');
+        search_entry(search, directory_fd, entry, (size_t)(end - entry), name);
+        entry = *end ? end + 1 : NULL;
+    }
+}
+
+static enum result program_search(
+    const struct spawn_request *request, char **ret, struct spawn_failure *ret_failure, struct error *err)
+{
+    const char *places = environment_value(request->environment, "PATH");
+    _cleanup_(search_done) struct search search = {0};
+    search_run(&search, request->directory_fd, places ? places : PATH_DEFAULT, request->argv[0]);
+    if (search.found) {
+        *ret = STEAL(search.found);
+        return RESULT_OK;
+    }
+    if (search.refused)
+        return refusal_report(search.refused, search.refused_errnum, ret_failure, err);
+    _cleanup_(mem_free) char *name = shown(request->argv[0]);
+    _cleanup_(mem_free) char *path = shown(places ? places : PATH_DEFAULT);
+    failure_set(ret_failure, SPAWN_NOT_FOUND, ENOENT);
+    error_set(err, RESULT_SYSTEM, ENOENT, "cannot start %s: there is no such program on PATH", name);
+    return error_remedy(err, "install it, or name it by its path; PATH is %s", path);
+}
+
+enum result program_find(
+    const struct spawn_request *request, char **ret, struct spawn_failure *ret_failure, struct error *err)
+{
+    const char *name = request->argv[0];
+    if (!name || !*name) {
+        failure_set(ret_failure, SPAWN_NOT_FOUND, ENOENT);
+        return error_set(err, RESULT_SYSTEM, ENOENT, "cannot start a program whose name is empty");
+    }
+    if (!strchr(name, '/'))
+        return program_search(request, ret, ret_failure, err);
+    int refusal = path_refusal(request->directory_fd, name);
+    if (refusal != 0)
+        return refusal_report(name, refusal, ret_failure, err);
+    *ret = mem_string(name);
+    return RESULT_OK;
+}
+
+/* ---- saying why it did not start ---- */
+
+struct first_line {
+    char bytes[FIRST_LINE_SIZE + 1];
+    size_t length; /* of what was read */
+};
+
+static void first_line_read(int directory_fd, const char *path, struct first_line *ret)
+{
+    *ret = (struct first_line){0};
+    _cleanup_(fd_cleanup) int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t got = fd >= 0 ? read(fd, ret->bytes, FIRST_LINE_SIZE) : 0;
+    ret->length = got > 0 ? (size_t)got : 0;
+}
+
+/* The word behind "#!", owned by the caller; NULL when the file is no script. */
+static char *interpreter_of(const struct first_line *line)
+{
+    if (line->length < 2 || memcmp(line->bytes, "#!", 2) != 0)
+        return NULL;
+    const char *word = line->bytes + 2 + strspn(line->bytes + 2, " \t");
+    return mem_copy(word, strcspn(word, " \t\n"));
+}
+
+static enum result interpreter_missing(
+    const char *path, const struct first_line *line, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *interpreter = interpreter_of(line);
+    _cleanup_(mem_free) char *name = shown(path);
+    failure_set(ret_failure, SPAWN_NO_INTERPRETER, ENOENT);
+    if (!interpreter) {
+        error_set(
+            err, RESULT_SYSTEM, ENOENT, "cannot start %s: the loader that it names does not exist", name);
+        return error_remedy(err, "was it built for another system or architecture?");
+    }
+    size_t length = strlen(interpreter);
+    bool carriage_return = length > 0 && interpreter[length - 1] == '\r';
+    _cleanup_(mem_free) char *wanted = shown(interpreter);
+    error_set(err, RESULT_SYSTEM, ENOENT, "cannot start %s: its #! line names %s, which does not exist%s",
+        name, wanted, carriage_return ? " (the line ends in CR LF)" : "");
+    return carriage_return ? error_remedy(err, "save the script with LF line ends")
+                           : error_remedy(err, "install the interpreter, or correct the #! line");
+}
+
+static enum result format_unknown(
+    const char *path, const struct first_line *line, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *name = shown(path);
+    failure_set(ret_failure, SPAWN_NOT_EXECUTABLE, ENOEXEC);
+    if (line->length >= 4 && memcmp(line->bytes, "\177ELF", 4) == 0) {
+        error_set(err, RESULT_SYSTEM, ENOEXEC, "cannot start %s: it is a program for another machine", name);
+        return error_remedy(err, "build it for this architecture");
+    }
+    error_set(err, RESULT_SYSTEM, ENOEXEC, "cannot start %s: it is %s", name,
+        line->length == 0 ? "empty" : "of no format that the kernel knows");
+    return error_remedy(err, "if it is a script, add a #! line, for example #!/bin/sh");
+}
+
+/* The file itself may be executed, so what may not is what its #! line names. */
+static enum result execution_denied(const struct spawn_request *request, const char *path,
+    const struct first_line *line, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *interpreter = interpreter_of(line);
+    if (!interpreter || path_refusal(request->directory_fd, interpreter) == 0)
+        return refusal_report(path, EACCES, ret_failure, err);
+    _cleanup_(mem_free) char *name = shown(path), *wanted = shown(interpreter);
+    failure_set(ret_failure, SPAWN_NOT_EXECUTABLE, EACCES);
+    error_set(err, RESULT_SYSTEM, EACCES, "cannot start %s: its #! line names %s, which may not be executed",
+        name, wanted);
+    return error_remedy(err, "correct the #! line");
+}
+
+/* The name of an oversized variable, without its value: that may be a secret. */
+static char *oversized_name(const struct spawn_request *request)
+{
+    for (const char *const *entry = request->environment; entry && *entry; entry++)
+        if (strlen(*entry) >= STRING_LIMIT_BYTES) {
+            _cleanup_(mem_free) char *name = mem_copy(*entry, strcspn(*entry, "="));
+            _cleanup_(mem_free) char *printable = shown(name);
+            return mem_format("the environment variable %s takes %zu bytes", printable, strlen(*entry));
+        }
+    for (size_t i = 0; request->argv[i]; i++)
+        if (strlen(request->argv[i]) >= STRING_LIMIT_BYTES)
+            return mem_format("argument %zu takes %zu bytes", i, strlen(request->argv[i]));
+    return NULL;
+}
+
+static size_t strings_bytes(const char *const *strings)
+{
+    size_t total = 0;
+    for (; strings && *strings; strings++)
+        total += strlen(*strings) + 1;
+    return total;
+}
+
+static enum result too_long(const struct spawn_request *request, const char *path,
+    struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *name = shown(path);
+    _cleanup_(mem_free) char *oversized = oversized_name(request);
+    failure_set(ret_failure, SPAWN_TOO_LONG, E2BIG);
+    if (oversized) {
+        error_set(err, RESULT_SYSTEM, E2BIG, "cannot start %s: %s, and the kernel allows %zu for one", name,
+            oversized, STRING_LIMIT_BYTES - 1);
+        return error_remedy(err, "pass it in a file");
+    }
+    error_set(err, RESULT_SYSTEM, E2BIG,
+        "cannot start %s: its arguments (%zu bytes) and environment (%zu bytes) are above the kernel's limit",
+        name, strings_bytes(request->argv), strings_bytes(request->environment));
+    return error_remedy(err, "pass long lists in a file or on standard input (xargs)");
+}
+
+static enum result exec_failed(
+    const char *path, int errnum, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *name = shown(path);
+    failure_set(ret_failure, SPAWN_EXEC, errnum);
+    error_errno(err, errnum, "cannot start %s", name);
+    if (errnum == ETXTBSY)
+        return error_remedy(err, "somebody still has it open for writing: wait until it is complete");
+    return RESULT_SYSTEM;
+}
+
+enum result program_diagnose(const struct spawn_request *request, const char *path, int errnum,
+    struct spawn_failure *ret_failure, struct error *err)
+{
+    struct first_line line;
+    first_line_read(request->directory_fd, path, &line);
+    int refusal = path_refusal(request->directory_fd, path);
+    if (errnum == E2BIG)
+        return too_long(request, path, ret_failure, err);
+    if (refusal != 0) /* it changed since it was found */
+        return refusal_report(path, refusal, ret_failure, err);
+    if (errnum == ENOENT || errnum == ENOTDIR)
+        return interpreter_missing(path, &line, ret_failure, err);
+    if (errnum == ENOEXEC)
+        return format_unknown(path, &line, ret_failure, err);
+    if (errnum == EACCES)
+        return execution_denied(request, path, &line, ret_failure, err);
+    return exec_failed(path, errnum, ret_failure, err);
+}

@@ -265,6 +265,8 @@ static enum result attempt_read(sqlite3_stmt *statement, struct attempt *ret, st
     if (attempt.record_version > ATTEMPT_RECORD_VERSION)
         return error_set(
             err, RESULT_NEWER, 0, "attempt %s: its record was written by a newer version", attempt.id);
+    if (attempt.record_version < 1)
+        row_break(&row, 1);
     row_attempt(&row, attempt.record_version < ATTEMPT_RECORD_VERSION, &attempt);
     what = mem_format("attempt %s", attempt.id);
     r = row_check(&row, what, err);

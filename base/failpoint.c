@@ -107,9 +107,10 @@ static bool item_run(const char *variable, size_t item, const char *text)
     unsigned long ms = 0, wanted = 0;
     if (action->act == act_delay)
         ms = strtoul(rest, &rest, 10);
-    if (*rest == '@')
+    bool counted = *rest == '@';
+    if (counted)
         wanted = strtoul(rest + 1, &rest, 10);
-    if (*rest != '\0' && *rest != ',')
+    if ((counted && wanted == 0) || (*rest != '\0' && *rest != ','))
         abort();
     unsigned long hit = count_hit(variable, item);
     return (wanted == 0 || wanted == hit) && action->act(ms);

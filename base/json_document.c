@@ -142,6 +142,8 @@ static bool place_is_named(
     const struct json_document *document, const struct json_place *place, const char *token)
 {
     int64_t index;
+    if (place->token_length == JSON_TOKEN_INDEX && token[0] == '0' && token[1])
+        return false; /* RFC 6901 knows no leading zeros */
     if (place->token_length == JSON_TOKEN_INDEX)
         return text_parse_int(token, 0, UINT32_MAX, &index) && place->token == (uint64_t)index;
     return strlen(token) == place->token_length &&

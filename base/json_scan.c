@@ -59,6 +59,9 @@ static const struct slip SLIPS[] = {
     {"/*", "comments are not allowed", "remove the comment"},
     {"#", "comments are not allowed", "remove the comment"},
     {"'", "single quotes are not allowed", "write \"double quotes\""},
+};
+
+static const struct slip VALUE_SLIPS[] = {
     {"NaN", "NaN is not a JSON number", NULL},
     {"Infinity", "Infinity is not a JSON number", NULL},
     {"+", "a number must not begin with a plus sign", "remove the sign"},
@@ -68,23 +71,37 @@ static const struct slip SLIPS[] = {
     {"None", "None is not a JSON word", "write null"},
 };
 
+static const struct slip *slip_find(const struct json_scan *scan, const struct slip *slips, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(slips[i].begins);
+        if (scan->length - scan->at >= length && memcmp(scan->bytes + scan->at, slips[i].begins, length) == 0)
+            return &slips[i];
+    }
+    return NULL;
+}
+
 static bool fail_expected(struct json_scan *scan, const char *expected)
 {
     const char *at = scan->bytes + scan->at;
     size_t left = scan->length - scan->at;
     if (left == 0)
         return fail_at(scan, scan->at, NULL, "the text ends where %s is expected", expected);
-    for (size_t i = 0; i < ARRAY_SIZE(SLIPS); i++) {
-        size_t length = strlen(SLIPS[i].begins);
-        if (left >= length && memcmp(at, SLIPS[i].begins, length) == 0)
-            return fail_at(scan, scan->at, SLIPS[i].remedy, "%s", SLIPS[i].message);
-    }
+    const struct slip *slip = slip_find(scan, SLIPS, ARRAY_SIZE(SLIPS));
+    if (slip)
+        return fail_at(scan, scan->at, slip->remedy, "%s", slip->message);
     _cleanup_(text_done) struct text found = {0};
     size_t size = 1; /* the text is valid UTF-8: take the whole character */
     while (size < left && ((unsigned char)at[size] & 0xC0) == 0x80)
         size++;
     text_add_printable(&found, at, size, false);
     return fail_at(scan, scan->at, NULL, "'%s' found where %s is expected", found.bytes, expected);
+}
+
+static bool fail_value(struct json_scan *scan)
+{
+    const struct slip *slip = slip_find(scan, VALUE_SLIPS, ARRAY_SIZE(VALUE_SLIPS));
+    return slip ? fail_at(scan, scan->at, slip->remedy, "%s", slip->message) : fail_expected(scan, "a value");
 }
 
 /* Four hex digits at `at`; negative when there are none. */
@@ -328,7 +345,7 @@ static bool scan_word(struct json_scan *scan, const char *word)
 {
     size_t length = strlen(word);
     if (scan->length - scan->at < length || memcmp(scan->bytes + scan->at, word, length) != 0)
-        return fail_expected(scan, "a value");
+        return fail_value(scan);
     scan->at += length;
     return true;
 }
@@ -429,7 +446,7 @@ static bool scan_value(struct json_scan *scan, const struct json_token *token)
     case '-':
         return scan_number(scan);
     default:
-        return peek(scan) >= '0' && peek(scan) <= '9' ? scan_number(scan) : fail_expected(scan, "a value");
+        return peek(scan) >= '0' && peek(scan) <= '9' ? scan_number(scan) : fail_value(scan);
     }
 }
 

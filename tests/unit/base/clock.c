@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -24,6 +26,29 @@ static const struct {
     {INT64_C(253402300799000), "9999-12-31T23:59:59Z"},
     {INT64_C(-62167219200000), "0000-01-01T00:00:00Z"},
 };
+
+/* In a child, because the offset is read once. */
+static void a_test_build_can_move_the_wall_clock(void **state _unused_)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct timespec now;
+        setenv("TENURE_TEST_WALL_OFFSET_MS", "-7200000", 1);
+        int64_t wall_ms = clock_system()->wall_ms(clock_system());
+        clock_gettime(CLOCK_REALTIME, &now);
+        int64_t apart_ms = now.tv_sec * MS_PER_S - wall_ms;
+        _exit(apart_ms > 7100000 && apart_ms < 7300000 ? 1 : apart_ms > -60000 && apart_ms < 60000 ? 0 : 2);
+    }
+    int status = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+#ifdef TENURE_FAILPOINTS
+    assert_int_equal(WEXITSTATUS(status), 1);
+#else
+    assert_int_equal(WEXITSTATUS(status), 0);
+#endif
+}
 
 static void known_times(void **state _unused_)
 {
@@ -120,6 +145,7 @@ static void the_manual_clock_moves_by_hand(void **state _unused_)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_test_build_can_move_the_wall_clock),
         cmocka_unit_test(known_times),
         cmocka_unit_test(every_day_agrees_with_the_c_library),
         cmocka_unit_test(out_of_range_is_clamped),

@@ -119,7 +119,7 @@ static void stop_stops_until_continued(void **state _unused_)
 static void a_misspelt_order_aborts(void **state _unused_)
 {
     static const char *const BAD[] = {
-        "unit-alpha:kil", "unit-alpha:", "unit-alpha:kill@x", "unit-alpha:error5"};
+        "unit-alpha:kil", "unit-alpha:", "unit-alpha:kill@x", "unit-alpha:kill@", "unit-alpha:error5"};
     for (size_t i = 0; i < ARRAY_SIZE(BAD); i++) {
         pid_t child;
         int status = run_in_child(BAD[i], 1, &child);

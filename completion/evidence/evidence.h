@@ -24,7 +24,10 @@ struct output_states {
 };
 void output_states_done(struct output_states *states);
 
-/* Looks at the paths below top_fd, never following a link out of the tree. Missing ones have mode 0. */
+/* Looks at the paths below top_fd, following no link: the last component may be one, and then its target's
+ * text is digested; a link in the middle is INVALID, and so are a device, a FIFO, a socket, a path that
+ * leaves the tree, and directories more than 100 levels deep. Missing ones have mode 0. `runner` (may be
+ * NULL) is ticked. */
 _must_use_ enum result outputs_look(int top_fd, const struct strings *paths, struct runner *runner,
     struct output_states *ret, struct error *err);
 /* One digest over all states, in order of path: what enters the key of those who need it. */
@@ -52,11 +55,13 @@ struct evidence {
 void evidence_done(struct evidence *evidence);
 
 /* The evidence of a finished job. `reusable` only for a completed outcome of a clean run: passed, failed,
- * signalled on its own, timed out, quiet. */
+ * signalled on its own, timed out, quiet. Left for the caller to fill: sequence, attempt_id, log (the outcome
+ * knows only the name), outputs, artifacts, handle, host, commit, tree, wall_ms. */
 void evidence_from_outcome(
     const struct job_outcome *outcome, const struct applicability *applicability, struct evidence *ret);
 
-/* To and from the store's row. CORRUPT when the payload cannot be read. */
+/* To and from the store's row; machine_id is left empty. What is not UTF-8 in a string becomes visible as
+ * \xNN. CORRUPT when the payload cannot be read, NEWER when its format is of a later version. */
 void evidence_to_row(const struct evidence *evidence, const char *repository, struct evidence_row *ret);
 _must_use_ enum result evidence_from_row(
     const struct evidence_row *row, struct evidence *ret, struct error *err);

@@ -14,10 +14,11 @@
 /* Appends the envelope's JSON (one line, final line feed) to `ret`. */
 void dsse_sign(const struct signing_key *key, const char *payload, size_t length, struct text *ret);
 
-/* Strict: one JSON object of exactly payload, payloadType and signatures, canonical base64. On OK
- * `ret_payload` holds the payload and `ret_key` points into the ring. INVALID: not an envelope. DENIED: no
- * signature by a trusted key
- * (`err` names the key ids that signed). */
+/* Strict: one JSON object of exactly payload, payloadType and signatures, canonical base64, and byte for byte
+ * what dsse_sign would have written (one line, that order of keys, a final line feed): no byte of an envelope
+ * can be changed without notice, signed or not. Exactly one signature; its key id only selects the key. On OK
+ * `ret_payload` holds the payload, `ret_key` points into the ring. INVALID: not an envelope. DENIED: not
+ * signed by a trusted key (`err` names the key id that signed). */
 _must_use_ enum result dsse_verify(const char *envelope, size_t length, const struct key_ring *ring,
     struct text *ret_payload, const struct public_key **ret_key, struct error *err);
 

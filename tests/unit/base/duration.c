@@ -59,8 +59,7 @@ static void refused_forms(void **state _unused_)
         "60ss",
         "60sec",
         "1.5h",
-        "\xd9\xa6"
-        "0s",
+        "\xd9\xa6s",
         "60\xce\xbcs",
         "inf",
         "nan",

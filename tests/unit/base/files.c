@@ -50,7 +50,6 @@ static void assert_content(const char *path, const char *expected)
 
 static int entries(void)
 {
-    _cleanup_(text_done) struct text text = {0};
     int count = 0;
     FILE *listing = popen("ls -A | wc -l", "r");
     assert_non_null(listing);

@@ -66,7 +66,7 @@ static enum result handle_refuse(const char *typed, const char *why, struct erro
     text_add_printable(&shown, typed, strnlen(typed, 64), false);
     text_add(&shown, "");
     error_set(err, RESULT_INVALID, 0, "'%s' is not a handle: %s", shown.bytes, why);
-    return error_remedy(err, "type it as it was printed, like T-7K3M-QX9D");
+    return error_remedy(err, "type it as it was printed, like T-7K3M-QX9C");
 }
 
 /* Drops dashes; the length that it would take without a limit. */

@@ -21,6 +21,7 @@
 #include "journal/journal.h"
 #include "supervisor/collect.h"
 #include "supervisor/guard.h"
+#include "supervisor/heartbeat.h"
 #include "supervisor/spawn.h"
 
 #define GRACE_DEFAULT_MS          INT64_C(5000)
@@ -33,6 +34,7 @@ struct supervisor_options {
     const struct spawner *spawner;
     struct journal *journal;
     const struct store_options *store; /* for the heartbeat's own handle */
+    store_open_fn open_store;          /* NULL: store_open */
     const struct credential *credential;
     struct lease_terms terms;
     int64_t sent_boot_ms; /* when the reserve was sent */
@@ -120,10 +122,8 @@ _must_use_ enum result supervisor_next(
     struct supervisor *supervisor, struct supervisor_event *ret, struct error *err);
 
 const struct stop *supervisor_stop_of(const struct supervisor *supervisor);
-/* Stops the run for a reason of the caller's (first failure without --keep-going is not one; a moved tree
- * is). */
-void supervisor_turn(
-    struct supervisor *supervisor); /* turns the loop without waiting: from long computations */
+/* Turns the loop without waiting: from long computations. */
+void supervisor_turn(struct supervisor *supervisor);
 void supervisor_progress(struct supervisor *supervisor, const char *phase, int64_t done, int64_t total);
 
 /* Runs programs for their output while the loop turns. Lives as long as the supervisor. */

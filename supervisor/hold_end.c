@@ -1,0 +1,268 @@
+/* Ending an attempt: its work, its heartbeat, its record, its journal. In this order, and in every case. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "base/memory.h"
+#include "supervisor/exits.h"
+#include "supervisor/hold-private.h"
+#include "supervisor/supervisor-private.h"
+
+#define SETTLE_LEAST_MS INT64_C(5000) /* for a store that is busy or away, though the lease be nearly over   \
+                                       */
+#define SETTLE_ASK_MS INT64_C(10000)  /* for the answer to a commit that was lost */
+
+void hold_result_done(struct hold_result *result)
+{
+    reason_done(&result->reason);
+}
+
+/* ---- what is to be written ---- */
+
+struct verdict {
+    struct settlement settlement;
+    int exit_code;
+    bool lost;
+};
+
+static int exit_of(const struct hold *hold, enum outcome outcome)
+{
+    const struct exit_row *row = &EXITS[outcome];
+    return hold->options.kind == KIND_COMMAND ? row->run_status : row->status;
+}
+
+static void wanted_verdict(const struct hold_ending *ending, struct verdict *ret)
+{
+    *ret = (struct verdict){.exit_code = ending->exit_code};
+    settlement_init(&ret->settlement, ending->state);
+    ret->settlement.reason_code = ending->reason_code;
+    ret->settlement.reason_text = ending->reason_text;
+    ret->settlement.proof = ending->proof;
+}
+
+/* What stopped the run overrides what the caller wants, but not a verdict of its own: that one comes first.
+ */
+static void override_verdict(const struct hold *hold, struct verdict *verdict)
+{
+    const struct stop *stop = supervisor_stop_of(hold->supervisor);
+    if (stop->cause == STOP_NONE)
+        return;
+    verdict->settlement.state = ATTEMPT_CANCELLED;
+    verdict->settlement.reason_code = stop->reason.code;
+    verdict->settlement.reason_text = stop->reason.text;
+    verdict->settlement.proof = NULL;
+    verdict->lost = stop->cause != STOP_SIGNAL;
+    verdict->exit_code = verdict->lost ? exit_of(hold, OUTCOME_LOST) : EXIT_SIGNAL_BASE + stop->signal;
+}
+
+static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
+{
+    verdict->settlement.state = ATTEMPT_CANCELLED;
+    verdict->settlement.reason_code = "lease-lost";
+    verdict->settlement.reason_text = "the lease ran out before the attempt could be settled";
+    verdict->settlement.proof = NULL;
+    verdict->lost = true;
+    verdict->exit_code = exit_of(hold, OUTCOME_LOST);
+}
+
+/* ---- settling ---- */
+
+struct settling {
+    struct hold *hold;
+    struct verdict *verdict;
+    int64_t until_boot_ms; /* for busy and unreachable */
+    int64_t ask_until_boot_ms;
+    bool asking;
+};
+
+static enum result settle_once(struct settling *settling, struct error *err)
+{
+    struct hold *hold = settling->hold;
+    const struct credential *credential = &hold->reservation.credential;
+    if (hold->store == NULL) {
+        enum result r = store_open(&hold->store_options, STORE_WRITE, &hold->store, err);
+        if (r != RESULT_OK)
+            return r;
+    }
+    if (settling->asking)
+        return store_settle_ask(hold->store, credential, &settling->verdict->settlement, err);
+    FAILPOINT("hold-before-settle");
+    enum result r = store_settle(hold->store, credential, &settling->verdict->settlement, err);
+    FAILPOINT("hold-after-settle");
+    return r;
+}
+
+/* True when the same is to be done again after a pause. */
+static bool settle_again(struct settling *settling, enum result r)
+{
+    int64_t now = hold_now(settling->hold);
+    if (r == RESULT_UNKNOWN || r == RESULT_UNREACHABLE)
+        store_close(STEAL(settling->hold->store));
+    if (r == RESULT_UNKNOWN && !settling->asking) {
+        settling->asking = true;
+        settling->ask_until_boot_ms = now + SETTLE_ASK_MS;
+        return true;
+    }
+    if (r == RESULT_CONFLICT) {
+        settling->asking = false; /* not settled: settle anew, with the same nonce */
+        return now < settling->until_boot_ms || now < settling->ask_until_boot_ms;
+    }
+    bool trouble = r == RESULT_BUSY || r == RESULT_UNREACHABLE || r == RESULT_UNKNOWN;
+    return trouble &&
+           now < (settling->ask_until_boot_ms != 0 ? settling->ask_until_boot_ms : settling->until_boot_ms);
+}
+
+static enum result settle(struct hold *hold, struct verdict *verdict, struct error *err)
+{
+    int64_t least = hold_now(hold) + SETTLE_LEAST_MS;
+    int64_t own = gate_deadline(&hold->supervisor->gate);
+    struct settling settling = {.hold = hold, .verdict = verdict, .until_boot_ms = own > least ? own : least};
+    for (;;) {
+        _cleanup_(error_done) struct error why = {0};
+        enum result r = settle_once(&settling, &why);
+        if (r == RESULT_OK)
+            return RESULT_OK;
+        if (r == RESULT_LAPSED && !verdict->lost) {
+            lapsed_verdict(hold, verdict);
+            continue;
+        }
+        if (settle_again(&settling, r)) {
+            hold_pause(hold, hold_jitter_ms(20, 200));
+            continue;
+        }
+        error_move(err, &why);
+        /* A commit was sent once and nobody could say what became of it. */
+        bool unknown = settling.ask_until_boot_ms != 0 && r != RESULT_RETIRED;
+        return unknown ? error_set(err, RESULT_UNKNOWN, 0,
+                             "the store did not say whether attempt %s was settled", hold->attempt.id)
+                       : r;
+    }
+}
+
+/* ---- what came of it ---- */
+
+static void copy_reason(const struct reason *from, struct reason *ret)
+{
+    *ret = (struct reason){
+        .code = mem_string(from->code),
+        .text = mem_string(from->text),
+        .by_attempt = mem_string(from->by_attempt),
+    };
+}
+
+static void result_of_settlement(const struct verdict *verdict, struct hold_result *ret)
+{
+    ret->state = verdict->settlement.state;
+    ret->exit_code = verdict->exit_code;
+    ret->lost = verdict->lost;
+    ret->reason = (struct reason){
+        .code = mem_string(verdict->settlement.reason_code),
+        .text = mem_string(verdict->settlement.reason_text),
+    };
+}
+
+/* The record says one thing for ever; what another wrote there is what counts. */
+static void result_of_loss(struct hold *hold, struct hold_result *ret)
+{
+    _cleanup_(attempt_done) struct attempt attempt = {0};
+    ret->lost = true;
+    ret->state = ATTEMPT_CANCELLED;
+    ret->exit_code = exit_of(hold, OUTCOME_LOST);
+    bool read = hold->store != NULL || hold_reopen(hold, NULL) == RESULT_OK;
+    if (read && store_find(hold->store, hold->attempt.id, &attempt, NULL) == RESULT_OK) {
+        ret->state = attempt.state;
+        copy_reason(&attempt.reason, &ret->reason);
+    } else {
+        copy_reason(&supervisor_stop_of(hold->supervisor)->reason, &ret->reason);
+    }
+}
+
+static void tell_loss(struct hold *hold, const struct hold_result *result)
+{
+    if (hold->supervisor->lost) /* told when the heartbeat learned of it */
+        return;
+    struct journal_event event = {
+        .kind = JOURNAL_RETIRED,
+        .reason = result->reason.code,
+        .text = result->reason.text,
+        .by_attempt = result->reason.by_attempt,
+    };
+    hold_tell(hold, &event, JOURNAL_DURABLE);
+}
+
+static void tell_settled(struct hold *hold, const struct hold_result *result, const struct verdict *verdict)
+{
+    const struct proof_row *proof = result->state == ATTEMPT_PASSED ? verdict->settlement.proof : NULL;
+    struct journal_event event = {
+        .kind = JOURNAL_SETTLED,
+        .state = attempt_state_name(result->state),
+        .reason = result->reason.code,
+        .text = result->reason.text,
+        .by_attempt = result->reason.by_attempt,
+        .exit_code = result->exit_code,
+        .proof = proof != NULL ? proof->id : NULL,
+        .duration_ms = result->duration_ms,
+    };
+    FAILPOINT("hold-before-settled-record");
+    hold_tell(hold, &event, JOURNAL_DURABLE);
+    FAILPOINT("hold-after-settled-record");
+}
+
+static void result_of_trouble(
+    struct hold *hold, enum result r, const struct error *err, struct hold_result *ret)
+{
+    ret->state = hold->attempt.state;
+    ret->unknown = r == RESULT_UNKNOWN;
+    ret->exit_code = exit_of(hold, outcome_of_result(r));
+    hold_note(hold, "the attempt could not be settled: %s", err->message);
+}
+
+/* ---- the end ---- */
+
+static enum result end_and_drain(struct hold *hold, struct error *err)
+{
+    struct text named = {0};
+    enum result r = supervisor_end_work(hold->supervisor, false, &named, err);
+    text_done(&named);
+    if (r != RESULT_OK) /* nothing may be settled while the work lives: the lease has to run out */
+        return r;
+    FAILPOINT("hold-before-drain");
+    return supervisor_drain(hold->supervisor, err);
+}
+
+static enum result conclude(
+    struct hold *hold, const struct hold_ending *ending, struct hold_result *ret, struct error *err)
+{
+    struct verdict verdict;
+    wanted_verdict(ending, &verdict);
+    enum result r = end_and_drain(hold, err);
+    override_verdict(hold, &verdict);
+    if (r == RESULT_OK)
+        r = settle(hold, &verdict, err);
+    ret->duration_ms = hold_now(hold) - hold->begun_boot_ms;
+    if (r == RESULT_RETIRED) {
+        result_of_loss(hold, ret);
+        tell_loss(hold, ret);
+    } else if (r == RESULT_OK) {
+        result_of_settlement(&verdict, ret);
+    } else {
+        result_of_trouble(hold, r, err, ret);
+        return r;
+    }
+    tell_settled(hold, ret, &verdict);
+    return r;
+}
+
+enum result hold_end(
+    struct hold *hold, const struct hold_ending *ending, struct hold_result *ret, struct error *err)
+{
+    struct error why = {0};
+    *ret = (struct hold_result){0};
+    enum result r = conclude(hold, ending, ret, &why);
+    hold_free(hold);
+    if (r != RESULT_OK)
+        return error_move(err, &why);
+    error_done(&why);
+    return RESULT_OK;
+}

@@ -36,8 +36,9 @@ bool proc_stop_is_pending(pid_t pid);
 bool proc_user(pid_t pid, uid_t *ret);
 
 /* Calls `each` for every child of every thread. With living, running children some may be passed over:
- * callers look again until nothing changes. `threads` is from the process's stat. */
-void proc_each_child(
+ * callers look again until nothing changes. `threads` is from the process's stat. False when a list is there
+ * and could not be read (no descriptor left). */
+bool proc_each_child(
     pid_t pid, int64_t threads, void (*each)(void *context, pid_t parent, pid_t child), void *context);
 
 /* Calls `each` for every process that can be seen. */

@@ -1,6 +1,7 @@
 #include "supervisor/proc-private.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,30 +114,31 @@ static bool entry_visit(const struct dirent64 *entry, const struct numbers *numb
     return numbers->each(numbers->context, (pid_t)number);
 }
 
-static void directory_each_number(const char *path, const struct numbers *numbers)
+/* False when the directory is there and cannot be opened. */
+static bool directory_each_number(const char *path, const struct numbers *numbers)
 {
     _Alignas(struct dirent64) char entries[ENTRIES_SIZE];
     _cleanup_(fd_cleanup) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return;
+        return errno == ENOENT || errno == ESRCH;
     for (;;) {
         ssize_t got = getdents64(fd, entries, sizeof(entries));
         if (got <= 0)
-            return;
+            return true;
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *entry = (const void *)(entries + at);
             if (!entry_visit(entry, numbers))
-                return;
+                return true;
             at += entry->d_reclen;
         }
     }
 }
 
-static void threads_each(pid_t pid, const struct numbers *numbers)
+static bool threads_each(pid_t pid, const struct numbers *numbers)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
-    directory_each_number(path, numbers);
+    return directory_each_number(path, numbers);
 }
 
 /* ---- is all of it stopped ---- */
@@ -204,6 +206,7 @@ bool proc_user(pid_t pid, uid_t *ret)
 
 struct children_walk {
     pid_t pid;
+    bool complete;
     void (*each)(void *context, pid_t parent, pid_t child);
     void *context;
 };
@@ -232,23 +235,26 @@ static void children_read(int fd, const struct children_walk *walk)
 
 static bool thread_children(void *context, pid_t thread)
 {
-    const struct children_walk *walk = context;
+    struct children_walk *walk = context;
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", walk->pid, thread);
     _cleanup_(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0)
         children_read(fd, walk);
+    else if (errno != ENOENT && errno != ESRCH)
+        walk->complete = false;
     return true;
 }
 
-void proc_each_child(
+bool proc_each_child(
     pid_t pid, int64_t threads, void (*each)(void *context, pid_t parent, pid_t child), void *context)
 {
-    struct children_walk walk = {.pid = pid, .each = each, .context = context};
+    struct children_walk walk = {.pid = pid, .complete = true, .each = each, .context = context};
     if (threads <= 1)
         thread_children(&walk, pid);
-    else
-        threads_each(pid, &(struct numbers){.each = thread_children, .context = &walk});
+    else if (!threads_each(pid, &(struct numbers){.each = thread_children, .context = &walk}))
+        walk.complete = false;
+    return walk.complete;
 }
 
 /* ---- all processes ---- */

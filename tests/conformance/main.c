@@ -1,0 +1,47 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/conformance/conformance.h"
+
+const struct backend *backend;
+
+static const struct group {
+    const char *name;
+    int (*run)(void);
+    const char *only; /* the backend that it is about; NULL: all */
+} GROUPS[] = {
+    {"lifecycle", test_lifecycle, NULL},
+    {"cells", test_cells, NULL},
+    {"leases", test_leases, NULL},
+    {"recovery", test_recovery, NULL},
+    {"evidence", test_evidence, NULL},
+    {"contention", test_contention, NULL},
+    {"place", test_sqlite, "sqlite"},
+    {"faults", test_sqlite_faults, "sqlite"},
+};
+
+static const struct backend *const BACKENDS[] = {&BACKEND_SQLITE};
+
+/* conformance BACKEND [GROUP] */
+int main(int argc, char **argv)
+{
+    int failures = 0, ran = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(BACKENDS); i++)
+        if (argc > 1 && strcmp(argv[1], BACKENDS[i]->name) == 0)
+            backend = BACKENDS[i];
+    if (!backend) {
+        fprintf(stderr, "usage: conformance BACKEND [GROUP]\n");
+        return 2;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(GROUPS); i++) {
+        if (GROUPS[i].only && strcmp(GROUPS[i].only, backend->name) != 0)
+            continue;
+        if (argc > 2 && strcmp(argv[2], GROUPS[i].name) != 0)
+            continue;
+        ran++;
+        failures += GROUPS[i].run();
+    }
+    return failures || !ran;
+}

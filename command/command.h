@@ -25,7 +25,9 @@ struct command_result {
 };
 void command_result_done(struct command_result *result);
 
-/* HELD fills `ret_pending`. OK: the command ran or could not be started, `ret` tells. */
+/* OK: the command ran or could not be started, `ret` tells. HELD fills `ret_pending`, INTERRUPTED fills
+ * `ret->stop_signal`. Once an attempt was held `ret` is filled whatever the result: a settlement that failed
+ * hides nothing. Start from a zeroed `ret` and end with command_result_done(). */
 _must_use_ enum result command_run(const struct command_options *options, struct command_result *ret,
     struct pending *ret_pending, struct error *err);
 

@@ -38,8 +38,10 @@ enum cancel_outcome {
     CANCEL_RETIRED, /* the owner was gone or lapsed: retired here */
     CANCEL_ENDED,   /* it had ended already */
 };
-/* Asks a running attempt to stop (and hastens it with a signal on this machine), or retires a dead one. Waits
- * up to `wait_ms` for the end; `ret` is the record as it stands then. */
+/* Asks a running attempt to stop, or retires a dead one. Waits up to `wait_ms` for the end; `ret` is the
+ * record as it stands then. On the owner's own kernel and in its pid namespace the answer is hastened:
+ * SIGUSR2, which a supervisor takes as `renew now`, goes by pidfd to the process whose start time the record
+ * has and whose journal is locked. */
 _must_use_ enum result cancel_attempt(const char *store_url, const char *typed, const char *by,
     int64_t wait_ms, enum cancel_outcome *ret_outcome, struct attempt *ret, struct error *err);
 

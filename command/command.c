@@ -1,0 +1,182 @@
+#include "command/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "supervisor/exits.h"
+
+void command_result_done(struct command_result *result)
+{
+    hold_result_done(&result->end);
+    free(STEAL(result->handle));
+    free(STEAL(result->attempt_id));
+}
+
+/* ---- what the child gets ---- */
+
+static size_t name_length(const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    return equals != NULL ? (size_t)(equals - entry) + 1 : strlen(entry);
+}
+
+static bool is_replaced(const char *entry, const char *const *marks)
+{
+    for (; *marks != NULL; marks++)
+        if (strncmp(entry, *marks, name_length(*marks)) == 0)
+            return true;
+    return false;
+}
+
+/* Our own environment with the attempt's marks in it. The strings are borrowed. */
+static const char **make_environment(const char *const *marks)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    const char **environment = mem_alloc((count + 8) * sizeof(*environment));
+    for (size_t i = 0; i < count; i++)
+        if (!is_replaced(environ[i], marks))
+            environment[kept++] = environ[i];
+    for (; *marks != NULL; marks++)
+        environment[kept++] = *marks;
+    return environment;
+}
+
+/* The command line for people. */
+static char *join(const char *const *argv)
+{
+    struct text text = {0};
+    for (; *argv != NULL; argv++) {
+        if (text.length > 0)
+            text_add(&text, " ");
+        text_add_printable(&text, *argv, strlen(*argv), false);
+    }
+    return text_steal(&text);
+}
+
+/* ---- running it ---- */
+
+static void take_outcome(const struct job_outcome *outcome, struct command_result *ret)
+{
+    ret->started = outcome->verdict != JOB_NOT_STARTED;
+    ret->failure = outcome->failure;
+    ret->exit_code = outcome->exit_code;
+    ret->signal = outcome->signal;
+}
+
+/* Until nothing runs any more. */
+static enum result watch(struct supervisor *supervisor, struct command_result *ret, struct error *err)
+{
+    for (;;) {
+        struct supervisor_event event = {0};
+        enum result r = supervisor_next(supervisor, &event, err);
+        if (r != RESULT_OK)
+            return r;
+        if (event.kind == SUPERVISOR_JOB_FINISHED)
+            take_outcome(&event.outcome, ret);
+        job_outcome_done(&event.outcome);
+        if (event.kind == SUPERVISOR_IDLE)
+            return RESULT_OK;
+    }
+}
+
+static enum result run_job(struct supervisor *supervisor, const struct job_request *request,
+    struct command_result *ret, struct error *err)
+{
+    for (;;) {
+        _cleanup_(error_done) struct error why = {0};
+        enum result r = supervisor_spawn(supervisor, request, &why);
+        if (r == RESULT_INTERRUPTED)
+            return RESULT_OK; /* what stopped us tells the rest */
+        if (r != RESULT_OK && r != RESULT_BUSY)
+            return error_move(err, &why);
+        enum result watched = watch(supervisor, ret, err);
+        if (watched != RESULT_OK || r == RESULT_OK)
+            return watched;
+    }
+}
+
+static enum result run_command(
+    struct hold *hold, const char *const *argv, struct command_result *ret, struct error *err)
+{
+    _cleanup_(fd_cleanup) int directory_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory_fd < 0)
+        return error_errno(err, errno, "cannot open the work directory");
+    const char **environment = make_environment(hold_marks(hold));
+    struct job_request request = {
+        .name = "command",
+        .argv = argv,
+        .environment = environment,
+        .directory_fd = directory_fd,
+    };
+    enum result r = run_job(hold_supervisor(hold), &request, ret, err);
+    free(environment);
+    return r;
+}
+
+/* ---- ending ---- */
+
+static int exit_of(const struct command_result *result)
+{
+    if (!result->started)
+        return result->failure.step == SPAWN_NOT_FOUND ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE;
+    return result->signal > 0 ? EXIT_SIGNAL_BASE + result->signal : result->exit_code;
+}
+
+static struct hold_ending ending_of(
+    const struct command_result *result, enum result ran, const struct error *why)
+{
+    if (ran != RESULT_OK)
+        return (struct hold_ending){
+            .state = ATTEMPT_FAILED,
+            .reason_code = "internal",
+            .reason_text = why->message,
+            .exit_code = EXITS[OUTCOME_INTERNAL].run_status,
+        };
+    bool passed = result->started && result->exit_code == 0;
+    return (struct hold_ending){
+        .state = passed ? ATTEMPT_PASSED : ATTEMPT_FAILED,
+        .reason_code = passed            ? "passed"
+                       : result->started ? "command-failed"
+                                         : "not-started",
+        .exit_code = exit_of(result),
+    };
+}
+
+enum result command_run(const struct command_options *options, struct command_result *ret,
+    struct pending *ret_pending, struct error *err)
+{
+    _cleanup_(mem_free) char *what = join(options->argv);
+    struct hold_options hold_options = options->hold;
+    hold_options.kind = KIND_COMMAND;
+    hold_options.what = what;
+    hold_options.bind_now = true;
+    struct command_result result = {.exit_code = -1, .signal = -1};
+    struct hold *hold;
+    enum result r = hold_begin(&hold_options, &hold, ret_pending, &result.stop_signal, err);
+    if (r != RESULT_OK) {
+        if (r == RESULT_INTERRUPTED)
+            *ret = result;
+        return r;
+    }
+    result.handle = mem_string(journal_handle(hold_journal(hold)));
+    result.attempt_id = mem_string(hold_attempt(hold)->id);
+    result.fence = hold_attempt(hold)->fence;
+
+    _cleanup_(error_done) struct error why = {0};
+    enum result ran = run_command(hold, options->argv, &result, &why);
+    result.stop_signal = supervisor_stop_of(hold_supervisor(hold))->signal;
+    struct hold_ending ending = ending_of(&result, ran, &why);
+    r = hold_end(hold, &ending, &result.end, ran == RESULT_OK ? err : NULL);
+    result.lost = result.end.lost;
+    *ret = result;
+    if (ran != RESULT_OK)
+        return error_move(err, &why);
+    return r == RESULT_RETIRED ? RESULT_OK : r; /* `lost` tells */
+}

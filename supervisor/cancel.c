@@ -1,0 +1,162 @@
+/* Asking a running attempt to stop, and retiring one that cannot answer. */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "attempts/recovery.h"
+#include "base/failpoint.h"
+#include "base/memory.h"
+#include "supervisor/overview-private.h"
+#include "supervisor/process.h"
+#include "supervisor/verdict-private.h"
+
+#define LOOK_INTERVAL_MS INT64_C(50)
+
+static enum owner_verdict probe(void *context, const struct attempt *attempt)
+{
+    const struct look *look = context;
+    return verdict_of(&look->machine, attempt).verdict;
+}
+
+/* SIGUSR2 makes a supervisor renew now, and the renewal brings it the request. Only to the very process that
+ * the record names, and only where its pid means the same: a wrong one would be killed by it. */
+static void hasten(const struct look *look, const struct attempt *attempt)
+{
+    const struct executor *executor = &attempt->executor;
+    const struct machine *machine = &look->machine;
+    struct process process;
+    if (strcmp(executor->machine_id, machine->machine_id) != 0 ||
+        strcmp(executor->boot_id, machine->boot_id) != 0 ||
+        executor->pid_namespace != machine->pid_namespace || executor->start_ticks <= 0 ||
+        verdict_of(machine, attempt).verdict != OWNER_RUNNING)
+        return;
+    if (process_open((pid_t)executor->pid, executor->start_ticks, &process, NULL) != RESULT_OK)
+        return;
+    enum result r = process_signal(&process, SIGUSR2, NULL);
+    (void)r; /* without it the answer comes with the next renewal */
+    process_close(&process);
+}
+
+static enum result read_again(struct look *look, struct attempt *attempt, struct error *err)
+{
+    struct attempt fresh = {0};
+    enum result r = store_find(look->store, attempt->id, &fresh, err);
+    if (r != RESULT_OK)
+        return r;
+    attempt_done(attempt);
+    *attempt = fresh;
+    return RESULT_OK;
+}
+
+/* Its owner is gone, or its lease has lapsed: nobody will answer. */
+static enum result retire_dead(struct look *look, struct attempt *attempt, struct error *err)
+{
+    bool gone = verdict_of(&look->machine, attempt).verdict == OWNER_GONE;
+    struct retirement retirement = {
+        .attempt_id = attempt->id,
+        .rev = attempt->rev,
+        .owner_gone = gone,
+        .reason_code = gone ? "owner-gone" : "lapsed",
+    };
+    FAILPOINT("cancel-before-retire");
+    return store_retire(look->store, &retirement, err);
+}
+
+static bool is_dead(struct look *look, const struct attempt *attempt)
+{
+    struct store_time now;
+    return probe(look, attempt) == OWNER_GONE ||
+           (store_now(look->store, &now, NULL) == RESULT_OK && lease_lapsed(&attempt->lease, &now));
+}
+
+static enum result take_over(
+    struct look *look, struct attempt *attempt, enum cancel_outcome *ret_outcome, struct error *err)
+{
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = retire_dead(look, attempt, &why);
+    if (r != RESULT_OK && r != RESULT_CONFLICT && r != RESULT_RETIRED)
+        return error_move(err, &why);
+    if (r == RESULT_OK)
+        *ret_outcome = CANCEL_RETIRED;
+    return read_again(look, attempt, err);
+}
+
+static void pause_ms(int64_t ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Until it has ended or the time is over. One that dies meanwhile is retired here. */
+static enum result wait_for_end(struct look *look, struct attempt *attempt, int64_t wait_ms,
+    enum cancel_outcome *ret_outcome, struct error *err)
+{
+    const struct clock *clock = clock_system();
+    int64_t until = clock->boot_ms(clock) + wait_ms;
+    *ret_outcome = CANCEL_PENDING;
+    for (;;) {
+        enum result r = read_again(look, attempt, err);
+        if (r == RESULT_OK && attempt_is_unfinished(attempt) && is_dead(look, attempt))
+            r = take_over(look, attempt, ret_outcome, err);
+        if (r != RESULT_OK)
+            return r;
+        if (!attempt_is_unfinished(attempt)) {
+            if (*ret_outcome == CANCEL_PENDING)
+                *ret_outcome = CANCEL_ASKED;
+            return RESULT_OK;
+        }
+        if (clock->boot_ms(clock) >= until)
+            return RESULT_OK;
+        pause_ms(LOOK_INTERVAL_MS);
+    }
+}
+
+static enum result ask(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
+    enum cancel_outcome *ret_outcome, struct error *err)
+{
+    _cleanup_(error_done) struct error why = {0};
+    FAILPOINT("cancel-before-request");
+    enum result r = store_request_cancel(look->store, attempt->id, by, &why);
+    FAILPOINT("cancel-after-request");
+    if (r == RESULT_RETIRED) {
+        *ret_outcome = CANCEL_ENDED;
+        return read_again(look, attempt, err);
+    }
+    if (r != RESULT_OK)
+        return error_move(err, &why);
+    hasten(look, attempt);
+    return wait_for_end(look, attempt, wait_ms, ret_outcome, err);
+}
+
+static enum result cancel_found(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
+    enum cancel_outcome *ret_outcome, struct error *err)
+{
+    *ret_outcome = CANCEL_ENDED;
+    if (!attempt_is_unfinished(attempt))
+        return RESULT_OK;
+    if (is_dead(look, attempt)) {
+        enum result r = take_over(look, attempt, ret_outcome, err);
+        if (r != RESULT_OK || !attempt_is_unfinished(attempt))
+            return r;
+    }
+    return ask(look, attempt, by, wait_ms, ret_outcome, err); /* it was renewed in between */
+}
+
+enum result cancel_attempt(const char *store_url, const char *typed, const char *by, int64_t wait_ms,
+    enum cancel_outcome *ret_outcome, struct attempt *ret, struct error *err)
+{
+    _cleanup_(look_close) struct look look = {0};
+    _cleanup_(attempt_done) struct attempt attempt = {0};
+    enum cancel_outcome outcome;
+    enum result r = look_open(store_url, STORE_WRITE, &look, err);
+    if (r == RESULT_OK)
+        r = look_find(&look, typed, &attempt, err);
+    if (r == RESULT_OK)
+        r = cancel_found(&look, &attempt, by, wait_ms, &outcome, err);
+    if (r != RESULT_OK)
+        return r;
+    *ret_outcome = outcome;
+    *ret = attempt;
+    attempt = (struct attempt){0};
+    return RESULT_OK;
+}

@@ -1,0 +1,300 @@
+/*
+ * Programs run for their output while the loop turns: the supervisor's `struct runner`. Their pipes are
+ * sources of the loop; they are started through the gate like any job, frozen and reaped with the work.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "supervisor/supervisor-private.h"
+
+#define COMPLAINT_LIMIT_BYTES ((size_t)64 * 1024)
+#define OUTPUT_LIMIT_BYTES    ((size_t)1 << 30)
+#define CHUNK_BYTES           ((size_t)64 * 1024)
+
+struct piped {
+    struct collect *collect;
+    struct process process;
+    int fds[3]; /* our ends of stdin, stdout, stderr; -1 when closed */
+    sd_event_source *sources[3];
+    size_t written;
+    bool running, too_long;
+};
+
+struct run {
+    struct piped *items;
+    size_t count;
+};
+
+/* ---- one program's pipes ---- */
+
+static void piped_shut(struct piped *piped, int index)
+{
+    sd_event_source_disable_unref(STEAL(piped->sources[index]));
+    fd_close(piped->fds[index]);
+    piped->fds[index] = -1;
+}
+
+static void piped_done(struct piped *piped)
+{
+    for (int i = 0; i < 3; i++)
+        piped_shut(piped, i);
+    process_close(&piped->process);
+}
+
+static int feed(sd_event_source *source, int fd, uint32_t revents, void *context)
+{
+    (void)source, (void)revents;
+    struct piped *piped = context;
+    const struct collect *collect = piped->collect;
+    size_t left = collect->input_length - piped->written;
+    ssize_t n = write(fd, (const char *)collect->input + piped->written, left);
+    if (n > 0)
+        piped->written += (size_t)n;
+    /* A program that does not want to read it all is not at fault. */
+    if (piped->written == collect->input_length || (n < 0 && errno != EAGAIN && errno != EINTR))
+        piped_shut(piped, STDIN_FILENO);
+    return 0;
+}
+
+static void keep(struct piped *piped, int index, const char *bytes, size_t length)
+{
+    struct text *text = index == STDOUT_FILENO ? &piped->collect->output : &piped->collect->complaint;
+    size_t limit = COMPLAINT_LIMIT_BYTES;
+    if (index == STDOUT_FILENO)
+        limit = piped->collect->limit_bytes > 0 ? piped->collect->limit_bytes : OUTPUT_LIMIT_BYTES;
+    size_t room = limit - text->length;
+    text_append(text, bytes, length < room ? length : room);
+    piped->too_long |= index == STDOUT_FILENO && length > room;
+}
+
+/* Reads once; false when there is nothing now. Closes at the end. */
+static bool take(struct piped *piped, int index)
+{
+    char chunk[CHUNK_BYTES];
+    if (piped->fds[index] < 0)
+        return false;
+    ssize_t n = read(piped->fds[index], chunk, sizeof(chunk));
+    if (n > 0)
+        keep(piped, index, chunk, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        piped_shut(piped, index);
+    return n > 0;
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *context)
+{
+    (void)source, (void)revents;
+    struct piped *piped = context;
+    take(piped, piped->fds[STDOUT_FILENO] == fd ? STDOUT_FILENO : STDERR_FILENO);
+    return 0;
+}
+
+static enum result watch(
+    struct supervisor *supervisor, struct piped *piped, int index, int fd, struct error *err)
+{
+    piped->fds[index] = fd;
+    fd_set_nonblocking(fd);
+    int r = sd_event_add_io(supervisor->event, &piped->sources[index], fd,
+        index == STDIN_FILENO ? EPOLLOUT : EPOLLIN, index == STDIN_FILENO ? feed : on_readable, piped);
+    return r < 0 ? error_errno(err, -r, "cannot watch a pipe") : RESULT_OK;
+}
+
+/* ---- starting ---- */
+
+struct child_ends {
+    int fds[3];
+};
+
+static void child_ends_close(struct child_ends *ends)
+{
+    for (int i = 0; i < 3; i++)
+        fd_close(ends->fds[i]);
+}
+
+static enum result open_pipes(
+    struct supervisor *supervisor, struct piped *piped, struct child_ends *ends, struct error *err)
+{
+    for (int i = piped->collect->input != NULL ? 0 : 1; i < 3; i++) {
+        int fds[2];
+        if (pipe2(fds, O_CLOEXEC) < 0)
+            return error_errno(err, errno, "cannot create a pipe");
+        ends->fds[i] = i == STDIN_FILENO ? fds[0] : fds[1];
+        enum result r = watch(supervisor, piped, i, i == STDIN_FILENO ? fds[1] : fds[0], err);
+        if (r != RESULT_OK)
+            return r;
+    }
+    return RESULT_OK;
+}
+
+/* The caller's own environment without GIT_*: a hook's settings must not reach the git that we ask. */
+static const char **own_environment(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    const char **copy = mem_alloc((count + 1) * sizeof(*copy));
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "GIT_", strlen("GIT_")) != 0)
+            copy[kept++] = environ[i];
+    return copy;
+}
+
+static enum result spawn_piped(struct supervisor *supervisor, struct piped *piped,
+    const struct child_ends *ends, const char *const *environment, struct error *err)
+{
+    const struct spawner *spawner = supervisor->options.spawner;
+    struct spawn_failure failure = {.step = SPAWN_STARTED};
+    struct spawn_request request = {
+        .argv = piped->collect->argv,
+        .environment = environment,
+        .directory_fd = piped->collect->directory_fd,
+        .stdin_fd = ends->fds[0],
+        .stdout_fd = ends->fds[1],
+        .stderr_fd = ends->fds[2],
+        .deadline_boot_ms = gate_deadline(&supervisor->gate),
+    };
+    gate_enter(&supervisor->gate);
+    enum result r = gate_may_run(&supervisor->gate)
+                        ? spawner->spawn(spawner, &request, &piped->process, &failure, err)
+                        : error_set(err, RESULT_BUSY, 0, "nothing may be started just now");
+    if (r == RESULT_OK)
+        containment_add(supervisor->containment, piped->process.pid);
+    gate_leave(&supervisor->gate);
+    return failure.step == SPAWN_LAPSED ? RESULT_BUSY : r;
+}
+
+static enum result stopped_error(struct error *err)
+{
+    return error_set(err, RESULT_INTERRUPTED, 0, "the run is being stopped");
+}
+
+static enum result piped_start(struct supervisor *supervisor, struct piped *piped, struct error *err)
+{
+    _cleanup_(child_ends_close) struct child_ends ends = {{-1, -1, -1}};
+    enum result r = open_pipes(supervisor, piped, &ends, err);
+    if (r != RESULT_OK)
+        return r;
+    const char **own = piped->collect->environment == NULL ? own_environment() : NULL;
+    do {
+        _cleanup_(error_done) struct error why = {0};
+        r = spawn_piped(supervisor, piped, &ends, own != NULL ? own : piped->collect->environment, &why);
+        if (r == RESULT_BUSY && loop_turn(supervisor, NEVER_MS, NULL) == RESULT_OK)
+            r = supervisor->stop.cause != STOP_NONE ? stopped_error(err) : RESULT_BUSY;
+        else if (r != RESULT_OK)
+            r = error_move(err, &why);
+    } while (r == RESULT_BUSY);
+    free(own);
+    piped->running = r == RESULT_OK;
+    return r;
+}
+
+/* ---- ending ---- */
+
+bool runner_reaped(struct supervisor *supervisor, pid_t pid, int wait_status)
+{
+    const struct run *run = supervisor->run;
+    for (size_t i = 0; run != NULL && i < run->count; i++) {
+        struct piped *piped = &run->items[i];
+        if (!piped->running || piped->process.pid != pid)
+            continue;
+        piped->running = false;
+        piped->collect->status = wait_status;
+        return true;
+    }
+    return false;
+}
+
+static void kill_running(struct supervisor *supervisor, const struct run *run)
+{
+    gate_enter(&supervisor->gate);
+    for (size_t i = 0; i < run->count; i++)
+        if (run->items[i].running)
+            kill(-run->items[i].process.pid, SIGKILL);
+    gate_leave(&supervisor->gate);
+}
+
+static bool any_running(const struct run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->items[i].running)
+            return true;
+    return false;
+}
+
+static enum result wait_for_all(struct supervisor *supervisor, struct run *run, struct error *err)
+{
+    bool stopped = false;
+    while (any_running(run)) {
+        enum result r = loop_turn(supervisor, NEVER_MS, err);
+        if (r != RESULT_OK)
+            return r;
+        if (supervisor->stop.cause == STOP_NONE || stopped)
+            continue;
+        stopped = true;
+        kill_running(supervisor, run);
+    }
+    return stopped ? stopped_error(err) : RESULT_OK;
+}
+
+/* What the pipes hold after the exit; a helper that still holds the other end is not waited for. */
+static enum result take_rest(struct run *run, struct error *err)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        struct piped *piped = &run->items[i];
+        for (int index = STDOUT_FILENO; index <= STDERR_FILENO; index++)
+            while (!piped->too_long && take(piped, index))
+                continue;
+        if (piped->too_long)
+            return error_set(
+                err, RESULT_INVALID, 0, "%s printed more than was expected", piped->collect->argv[0]);
+    }
+    return RESULT_OK;
+}
+
+static struct supervisor *supervisor_of(struct runner *runner)
+{
+    return (struct supervisor *)((char *)runner - offsetof(struct supervisor, runner));
+}
+
+static enum result runner_run(
+    struct runner *runner, struct collect *collects, size_t count, struct error *err)
+{
+    struct supervisor *supervisor = supervisor_of(runner);
+    struct run run = {.items = mem_alloc(count * sizeof(*run.items) + 1), .count = count};
+    for (size_t i = 0; i < count; i++)
+        run.items[i] = (struct piped){.collect = &collects[i], .process = {.pidfd = -1}, .fds = {-1, -1, -1}};
+    supervisor->run = &run;
+    enum result r = supervisor->stop.cause != STOP_NONE ? stopped_error(err) : RESULT_OK;
+    for (size_t i = 0; i < count && r == RESULT_OK; i++)
+        r = piped_start(supervisor, &run.items[i], err);
+    if (r != RESULT_OK)
+        kill_running(supervisor, &run);
+    enum result waited = wait_for_all(supervisor, &run, r == RESULT_OK ? err : NULL);
+    if (r == RESULT_OK)
+        r = waited == RESULT_OK ? take_rest(&run, err) : waited;
+    supervisor->run = NULL;
+    for (size_t i = 0; i < count; i++)
+        piped_done(&run.items[i]);
+    free(run.items);
+    return r;
+}
+
+static void runner_tick(struct runner *runner)
+{
+    supervisor_turn(supervisor_of(runner));
+}
+
+void runner_init(struct supervisor *supervisor)
+{
+    supervisor->runner = (struct runner){.run = runner_run, .tick = runner_tick};
+}
+
+struct runner *supervisor_runner(struct supervisor *supervisor)
+{
+    return &supervisor->runner;
+}

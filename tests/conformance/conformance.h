@@ -49,6 +49,15 @@ int world_setup(void **state);
 int world_teardown(void **state);
 struct store_options world_options(struct world *world);
 struct store *world_open(struct world *world);
+enum result world_try_open(char *url); /* in a process that is nothing but this */
+
+void world_close(struct world *world); /* both handles: before a fork, no connection may cross it */
+void world_reopen(struct world *world);
+
+/* Runs `child` in `count` processes that start together; each returns its answer through `answers`, an array
+ * of `size_bytes` each. A child that dies answers with zeroes. */
+typedef void (*child_fn)(struct world *world, int index, void *answer);
+void world_fork(struct world *world, int count, child_fn child, void *answers, size_t size_bytes);
 
 char *world_dump(struct world *world);
 bool world_same(struct world *world, const char *before); /* prints what differs */

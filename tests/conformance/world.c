@@ -1,6 +1,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "tests/conformance/conformance.h"
@@ -44,6 +47,21 @@ static void identity_make(struct world *world)
     OK(executor_self(&world->machine, &world->executor, NULL));
 }
 
+enum result world_try_open(char *url)
+{
+    struct world world = {.url = url};
+    struct store_options options = {0};
+    struct store *store = NULL;
+    enum result r = RESULT_OK;
+
+    clock_manual_init(&world.clock, 10000000, INT64_C(1800000000000));
+    identity_make(&world);
+    options = world_options(&world);
+    r = store_open(&options, STORE_WRITE, &store, NULL);
+    store_close(store);
+    return r;
+}
+
 int world_setup(void **state)
 {
     struct world *world = mem_alloc(sizeof *world);
@@ -67,6 +85,55 @@ int world_teardown(void **state)
     free(world->url);
     free(world);
     return 0;
+}
+
+void world_close(struct world *world)
+{
+    store_cleanup(&world->a);
+    store_cleanup(&world->b);
+}
+
+void world_reopen(struct world *world)
+{
+    world->a = world_open(world);
+    world->b = world_open(world);
+}
+
+static _Noreturn void child_main(struct world *world, int index, int gate, child_fn child, void *answer)
+{
+    char byte = 0;
+
+    alarm(60);
+    while (read(gate, &byte, 1) > 0)
+        ;
+    child(world, index, answer);
+    _exit(0);
+}
+
+void world_fork(struct world *world, int count, child_fn child, void *answers, size_t size_bytes)
+{
+    size_t total_bytes = (size_t)count * size_bytes;
+    char *shared = mmap(NULL, total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t *children = mem_alloc((size_t)count * sizeof *children);
+    int gate[2];
+
+    assert_true(shared != MAP_FAILED);
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < count; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            close(gate[1]);
+            child_main(world, i, gate[0], child, shared + (size_t)i * size_bytes);
+        }
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
+    memcpy(answers, shared, total_bytes);
+    munmap(shared, total_bytes);
+    free(children);
 }
 
 char *world_dump(struct world *world)

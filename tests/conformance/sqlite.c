@@ -170,7 +170,6 @@ static void a_read_only_store_can_be_read(void **state)
 {
     struct world *world = *state;
     struct rights rights;
-    _cleanup_(mem_free) char *directory = directory_of(world);
 
     run(world, world->a, KIND_DONE, "a");
     world_close(world);

@@ -13,7 +13,11 @@
 
 static struct store_time at(int64_t ms)
 {
-    return (struct store_time){.ms = ms, .epoch = "boot-1", .wall_ms = INT64_C(1700000000000) + ms};
+    struct store_time now = {.ms = ms, .epoch = "boot-1"};
+
+    if (__builtin_add_overflow(INT64_C(1700000000000), ms, &now.wall_ms))
+        now.wall_ms = ms;
+    return now;
 }
 
 static struct lease begun(int64_t ms)

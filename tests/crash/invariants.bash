@@ -1,0 +1,53 @@
+# tests/crash/invariants.bash: what must hold once the next run has ended, whatever happened before. `complain` is told.
+
+check_store() {
+    local broken
+    if ! broken=$(db ".read $HERE/invariants.sql" 2>&1); then
+        complain "the store cannot be asked: $broken"
+    elif [ -n "$broken" ]; then
+        while read -r line; do complain "$line"; done <<<"$broken"
+    fi
+}
+
+# Whoever was held when its owner was killed was ended for that reason.
+check_owner_gone() {
+    local wrong
+    [ "$ACTION" = kill ] && [ "$RC" = 137 ] || return 0
+    wrong=$(db "SELECT id || ' ' || reason_code FROM attempt
+        WHERE state = 'cancelled' AND reason_code NOT IN ('owner-gone', 'lapsed', 'signal')")
+    [ -z "$wrong" ] || complain "ended for another reason than its owner's death: $wrong"
+    wrong=$(db "SELECT id FROM attempt WHERE state = 'cancelled' AND reason_code = 'lapsed'")
+    [ -z "$wrong" ] || complain "an owner that is dead was waited for until its lease lapsed: $wrong"
+}
+
+check_processes() {
+    wait_for 1 none_marked || complain "work lives on: $(marked_processes | xargs -r ps -o pid=,args= -p)"
+}
+
+# Every journal reads without damage, and anybody can still attach to it.
+check_journals() {
+    local journal look handle rc
+    for journal in "$XDG_STATE_HOME"/tenure/journals/T-*/journal; do
+        [ -e "$journal" ] || continue
+        handle=$(basename "$(dirname "$journal")")
+        look=$("$LOOK" "$journal" 2>&1) || complain "journal $handle is damaged: $look"
+        rc=0
+        quietly attach attach "$handle" || rc=$?
+        { [ $rc -lt 70 ] || [ $rc -gt 120 ]; } && [ $rc != 2 ] ||
+            complain "attach to $handle exits $rc: $(cat "$SANDBOX/attach.err")"
+        grep -qiE 'damage|corrupt' "$SANDBOX/attach.err" && complain "attach to $handle: $(cat "$SANDBOX/attach.err")"
+    done
+    return 0
+}
+
+check_proof() {
+    quietly verify verify || complain "verify exits $?: $(cat "$SANDBOX/verify.err" "$SANDBOX/verify.out")"
+}
+
+check_world() {
+    check_store
+    check_owner_gone
+    check_processes
+    check_journals
+    check_proof
+}

@@ -1,0 +1,154 @@
+# tests/crash/scenarios.bash: the ways to a failpoint. Each scenario_NAME prepares a world and drives the program, with
+# the failpoint of the case ($ORDER), to where it hits; RC is then the victim's exit status.
+#
+# SCENARIOS_OF POINT lists those to try, likeliest first; a point with a name that nobody has heard of tries them all.
+
+SCENARIOS=(done beat dead run run_dead cancel cancel_dead lost_answer waiting interrupt suspend frozen loud key trust
+    migrate prune init attach)
+
+declare -A MEANING=(
+    [done]="a first \`done\`"
+    [beat]="a \`done\` that renews"
+    [dead]="a \`done\` after a killed one whose work lives"
+    [run]="\`run\`"
+    [run_dead]="\`run\` after a killed one whose work lives"
+    [cancel]="\`cancel\` of a running \`done\`"
+    [cancel_dead]="\`cancel\` of a killed \`done\`"
+    [lost_answer]="a \`done\` whose settlement's answer was lost"
+    [waiting]="\`done --wait\` behind a running one"
+    [interrupt]="a \`done\` that gets SIGINT"
+    [suspend]="a \`done\` that gets SIGTSTP"
+    [frozen]="a \`done\` whose renewal comes late"
+    [loud]="a \`done\` with 70 MB of output"
+    [key]="\`key new\`"
+    [trust]="\`key trust\`"
+    [migrate]="\`store migrate\` of a new store"
+    [prune]="\`journal prune\`"
+    [init]="\`init\`"
+    [attach]="\`attach\` to an ended run"
+)
+
+scenarios_of() {
+    case $1 in
+    migrate-*) echo migrate done ;;
+    key-*trust) echo trust ;;
+    key-*) echo key ;;
+    retire-* | leftover*) echo dead cancel_dead run_dead ;;
+    cancel-*) echo cancel ;;
+    renew-* | heartbeat-*) echo beat ;;
+    settle-ask-*) echo lost_answer ;;
+    guard-*) echo frozen ;;
+    journal-remove-*) echo prune done ;;
+    journal-watch*) echo waiting attach ;;
+    output-*join) echo loud ;;
+    supervisor-*suspend*) echo suspend ;;
+    supervisor-*end-work*) echo interrupt done ;;
+    command-*) echo run ;;
+    file-*) echo key init done trust ;;
+    journal-* | output-* | hold-* | spawn-* | supervisor-* | reserve-* | bind-* | evidence-* | settle-* | completion-*)
+        echo done run dead interrupt beat waiting suspend frozen ;;
+    *) echo "${SCENARIOS[@]}" ;;
+    esac
+}
+
+# Further ways to points that matter on each of them.
+extra_scenarios_of() {
+    case $1 in
+    reserve-before-commit | reserve-after-commit) echo run dead ;;
+    settle-before-commit | settle-after-commit) echo run interrupt ;;
+    retire-before-commit | retire-after-commit) echo cancel_dead run_dead ;;
+    leftover-delete-*commit) echo run_dead ;;
+    esac
+}
+
+scenario_done() { victim done; }
+
+has_renewed() { [ "$(db "SELECT count(*) FROM attempt WHERE rev > 2")" -gt 0 ] 2>/dev/null || ended "$VICTIM"; }
+scenario_beat() {
+    slow_work
+    victim_start done
+    wait_for 10 has_renewed && release_work
+    victim_wait
+}
+
+# A dead owner: killed, its work alive, its subjects held.
+leave_dead() {
+    slow_work
+    TENURE_FAILPOINT=supervisor-after-spawn:kill timeout 30 "$TENURE" "$@" >"$SANDBOX/dead.out" 2>&1 </dev/null
+    [ $? = 137 ] && wait_for 5 work_is_marked || return 1
+    fast_work
+}
+scenario_dead() { leave_dead done && victim done; }
+scenario_run() { victim run --subject object:thing --ttl 2s --heartbeat 500ms -- true; }
+# shellcheck disable=SC2016
+scenario_run_dead() {
+    leave_dead run --subject object:thing --ttl 2s --heartbeat 500ms -- \
+        sh -c 'until [ -e "$HOME/go" ]; do sleep 0.05; done' &&
+        victim run --subject object:thing --ttl 2s --heartbeat 500ms -- true
+}
+
+# Somebody else's run that goes on: HOLDER is its process, HANDLE its journal.
+start_holder() {
+    slow_work
+    background holder "$TENURE" done
+    HOLDER=$PID
+    wait_for 10 holds 1 && wait_for 10 work_is_marked && HANDLE=$(db 'SELECT journal_handle FROM attempt')
+}
+end_holder() {
+    release_work
+    fast_work
+    wait_for 15 ended "$HOLDER"
+}
+scenario_cancel() {
+    start_holder && victim cancel "$HANDLE"
+    local rc=$RC
+    end_holder
+    RC=$rc
+}
+scenario_cancel_dead() { leave_dead done && victim cancel "$(db 'SELECT journal_handle FROM attempt')"; }
+scenario_lost_answer() { ORDER=settle-after-commit:error@1,$ORDER victim done; }
+waits() { grep -qsiE 'wait' "$SANDBOX/victim.out" "$SANDBOX/victim.err" || ended "$VICTIM"; }
+scenario_waiting() {
+    start_holder || return
+    victim_start done --wait=20s
+    wait_for 10 waits
+    end_holder
+    victim_wait
+}
+scenario_interrupt() {
+    slow_work
+    victim_start done
+    wait_for 10 work_is_marked
+    kill -INT "$VICTIM"
+    victim_wait
+}
+scenario_suspend() {
+    slow_work
+    victim_start done
+    wait_for 10 work_is_marked
+    kill -TSTP "$VICTIM"
+    wait_for 5 stopped_or_ended
+    kill -CONT "$VICTIM" 2>/dev/null
+    release_work
+    victim_wait
+}
+stopped_or_ended() { is_stopped || ended "$VICTIM"; }
+# The first renewal is held up until the guard has frozen the work.
+scenario_frozen() {
+    slow_work
+    ORDER=heartbeat-before-send:delay=2500@1,$ORDER victim_start done
+    wait_for 10 has_renewed
+    release_work
+    victim_wait
+}
+scenario_loud() { : >"$HOME/loud"; victim done; rm -f "$HOME/loud"; }
+scenario_key() { rm -rf "$XDG_CONFIG_HOME/tenure"; victim key new; }
+scenario_trust() {
+    mkdir "$SANDBOX/other"
+    XDG_CONFIG_HOME=$SANDBOX/other quietly other key new
+    victim key trust "$(find "$SANDBOX/other" -name '*.pub' | head -n 1)"
+}
+scenario_migrate() { victim store migrate; }
+scenario_prune() { quietly before done && victim journal prune --keep 0 --older 0s; }
+scenario_init() { rm tenure.json; victim init; git checkout -q tenure.json; }
+scenario_attach() { quietly before done && victim attach; }

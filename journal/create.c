@@ -128,9 +128,9 @@ static enum result nursery_publish(struct nursery *nursery, struct journal *jour
     FAILPOINT("journal-after-rename");
     if (fsync(nursery->root_fd) == 0)
         return RESULT_OK;
-    journal_error(err, errno, "sync the directory of journals", journal->root);
+    enum result r = journal_error(err, errno, "sync the directory of journals", journal->root);
     (void)!journal_remove(journal->root, nursery->root_fd, journal->handle, NULL);
-    return RESULT_SYSTEM;
+    return r;
 }
 
 static enum result create_once(
@@ -158,11 +158,13 @@ enum result journal_create(const struct journal_options *options, struct journal
 {
     _cleanup_(mem_free) char *root = NULL;
     enum result r = journal_root(options->root, &root, err);
-    for (int i = 0; r == RESULT_OK && i < HANDLES_DRAWN; i++) {
-        r = create_once(options, root, ret, err);
+    if (r != RESULT_OK)
+        return r;
+    for (int i = 0; i < HANDLES_DRAWN; i++) {
+        _cleanup_(error_done) struct error why = {0};
+        r = create_once(options, root, ret, &why);
         if (r != RESULT_CONFLICT)
-            return r;
-        r = RESULT_OK;
+            return r == RESULT_OK ? r : error_move(err, &why);
     }
-    return r != RESULT_OK ? r : error_set(err, RESULT_SYSTEM, EEXIST, "%s has no handle left", root);
+    return error_set(err, RESULT_SYSTEM, EEXIST, "%s has no handle left", root);
 }

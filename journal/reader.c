@@ -157,6 +157,7 @@ enum result journal_reader_open_fd(int fd, const char *path, struct journal_read
     _cleanup_(journal_reader_cleanup) struct journal_reader *reader = mem_alloc(sizeof(*reader));
     reader->fd = fd;
     reader->path = mem_string(path);
+    text_add(&reader->buffer, ""); /* so that it has an address to count from */
     enum result r = header_read(reader, err);
     if (r == RESULT_OK)
         *ret = STEAL(reader);
@@ -213,14 +214,15 @@ enum result journal_reader_next(struct journal_reader *reader, struct journal_ev
 enum result journal_reader_skim(struct journal_reader *reader, bool *ret_settled, struct error *err)
 {
     _cleanup_(text_done) struct text last = {0};
+    _cleanup_(error_done) struct error why = {0};
     struct record record = {0};
     enum result r;
-    while ((r = reader_step(reader, &record, err)) == RESULT_OK) {
+    while ((r = reader_step(reader, &record, &why)) == RESULT_OK) {
         text_clear(&last);
         text_append(&last, record.json, record.length);
     }
     if (r != RESULT_ABSENT)
-        return r;
+        return error_move(err, &why);
     struct journal_event event = {.kind = JOURNAL_UNKNOWN};
     bool known = last.length > 0 && journal_event_decode(last.bytes, last.length, &event, NULL) == RESULT_OK;
     *ret_settled = known && event.kind == JOURNAL_SETTLED && !reader->torn;

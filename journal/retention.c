@@ -225,11 +225,12 @@ static enum result prune_one(struct pruning *pruning, const struct journal_entry
     const struct catalog *catalog = pruning->catalog;
     int64_t bytes = tree_bytes(catalog->fd, entry->handle, 0);
     if (!pruning->retention->dry_run) {
-        enum result r = journal_remove(catalog->root, catalog->fd, entry->handle, err);
+        _cleanup_(error_done) struct error why = {0};
+        enum result r = journal_remove(catalog->root, catalog->fd, entry->handle, &why);
         if (r == RESULT_ABSENT)
             return RESULT_OK; /* another prune was faster */
         if (r != RESULT_OK)
-            return r;
+            return error_move(err, &why);
     }
     pruning->removed++;
     pruning->bytes += bytes;

@@ -74,7 +74,9 @@ static void index_is_newest_first_and_knows_who_lives(void **state)
     assert_string_equal(index.items[0].handle, journal_handle(running));
     assert_int_equal(index.items[0].liveness.verdict, OWNER_RUNNING);
     assert_int_equal(index.items[0].created_wall_ms, TODAY_MS);
+    assert_non_null(strstr(index.items[1].path, old));
     assert_int_equal(index.items[1].liveness.rule, 3);
+    assert_non_null(strstr(index.items[2].path, older));
     assert_int_equal(index.items[2].liveness.rule, 4);
     assert_int_equal(index.items[2].created_wall_ms, TODAY_MS - 9 * DAY_MS);
     journal_index_done(&index);

@@ -41,8 +41,10 @@ struct containment_report {
 };
 void containment_report_done(struct containment_report *report);
 
-/* Stops everything. What is still running at `deadline_boot_ms` is killed and named. Allocates nothing that
- * can block; never waits for the loop. */
+/* Stops everything. What is still running at `deadline_boot_ms` (or 200 ms from now, when that is later) is
+ * killed and named. Until all stands still it allocates nothing and takes no lock; it never waits for the
+ * loop.
+ */
 void containment_freeze(
     struct containment *containment, int64_t deadline_boot_ms, struct containment_report *report);
 /* Continues what the freeze stopped, leaves first. */
@@ -57,6 +59,9 @@ void containment_signal(struct containment *containment, int signal, struct cont
 bool containment_reap(struct containment *containment, pid_t *ret_pid, int *ret_status);
 /* True when no child of any kind is left. */
 bool containment_is_empty(struct containment *containment);
+/* A child that stopped itself (SIGTTIN, SIGSTOP ...) and was not continued. Meaningless while frozen. Needs
+ * no gate. */
+bool containment_is_stopped(pid_t pid);
 /* Names what is left of the work, for messages; empty text when nothing is. */
 void containment_name_survivors(struct containment *containment, struct text *ret);
 

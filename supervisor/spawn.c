@@ -26,6 +26,10 @@
 #define NS_PER_MS         INT64_C(1000000)
 #define CHILD_BLOCK_BYTES ((size_t)64 * 1024)
 
+/* clone(2) by its other name in glibc: sanitizers intercept the common one and take it for a fork, with locks
+ * and hooks that a child in our memory must not touch. */
+int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+
 static const char *const STEP_NAMES[] = {
     [SPAWN_STARTED] = "started",
     [SPAWN_FORK] = "fork",
@@ -189,7 +193,7 @@ static enum result birth_clone(struct birth *birth, struct spawn_failure *ret_fa
     pthread_sigmask(SIG_SETMASK, &all, &birth->mask);
     birth->masked = true;
     char *top = (char *)birth->plan + CHILD_BLOCK_BYTES;
-    int pid = clone(child_main, top, CLONE_VM | CLONE_PIDFD | SIGCHLD, birth->plan, &birth->process.pidfd);
+    int pid = __clone(child_main, top, CLONE_VM | CLONE_PIDFD | SIGCHLD, birth->plan, &birth->process.pidfd);
     if (pid < 0) {
         failed(ret_failure, SPAWN_FORK, errno, err, "cannot make a process");
         return error_remedy(err, "look at the limits for processes (ulimit -u, pids.max of the cgroup)");

@@ -117,10 +117,25 @@ static void recover_one(struct recovery *recovery, const struct attempt *attempt
         report_trouble(recovery, attempt->id, err.message);
 }
 
+/* A record of the repository that cannot be read must not keep the wanted subjects held for ever: then their
+ * holders alone are looked at. */
+static enum result recovery_list(struct recovery *recovery, struct attempt_list *ret, struct error *err)
+{
+    _cleanup_(error_done) struct error broken = {0};
+    struct attempt_query holders = *recovery->query;
+    enum result r = store_list(recovery->store, recovery->query, ret, &broken);
+
+    if ((r != RESULT_CORRUPT && r != RESULT_NEWER) || !holders.repository || !holders.subject_count)
+        return r == RESULT_OK ? r : error_move(err, &broken);
+    report_trouble(recovery, NULL, broken.message);
+    holders.repository = NULL;
+    return store_list(recovery->store, &holders, ret, err);
+}
+
 static enum result recovery_walk(struct recovery *recovery, struct error *err)
 {
     _cleanup_(attempt_list_done) struct attempt_list list = {0};
-    enum result r = store_list(recovery->store, recovery->query, &list, err);
+    enum result r = recovery_list(recovery, &list, err);
 
     for (size_t i = 0; r == RESULT_OK && i < list.count; i++)
         recover_one(recovery, &list.items[i]);
@@ -162,7 +177,7 @@ enum result recovery_reserve(struct store *store, struct reservation *reservatio
     if (query.repository || query.subject_count)
         r = recovery_run(store, &query, reservation->credential.attempt_id, probe, context, report, &trouble);
     if (r != RESULT_OK) {
-        struct recovery failed = {.report = report};
+        struct recovery failed = {.report = report, .trouble_capacity = report->trouble_count};
         report_trouble(&failed, NULL, trouble.message);
     }
     r = store_reserve(store, reservation, ret, ret_holder, err);

@@ -223,6 +223,29 @@ static void recovery_on_its_own_retires_and_reserves_nothing(void **state)
     REFUSED(world, RESULT_OK, recovery_run(world->b, &query, NULL, answer, &plan, &again, NULL));
 }
 
+static void a_broken_record_does_not_keep_other_subjects_held(void **state)
+{
+    struct world *world = *state;
+    struct credential dead = run(world, world->a, KIND_DONE, "a"),
+                      broken = run(world, world->a, KIND_DONE, "x");
+    struct reservation reservation = reservation_of(world, KIND_DONE, "a"),
+                       same = reservation_of(world, KIND_DONE, "x");
+    _cleanup_(recovery_report_done) struct recovery_report report = {0}, second = {0};
+    _cleanup_(mem_free) char *damage =
+        mem_format("UPDATE attempt SET kind = 'sabotage' WHERE id = '%s'", broken.attempt_id);
+    struct plan plan = {.verdict = OWNER_GONE};
+
+    backend->execute(world->url, damage);
+    OK(recover(world, &reservation, &plan, &report, NULL));
+    assert_int_equal(report.retired.count, 1);
+    assert_string_equal(report.retired.items[0].id, dead.attempt_id);
+    assert_int_equal(report.trouble_count, 1);
+    assert_non_null(strstr(report.troubles[0], broken.attempt_id));
+    REFUSED(world, RESULT_CORRUPT,
+        recover(world, &same, &(struct plan){.verdict = OWNER_UNKNOWN}, &second, NULL));
+    assert_int_equal(second.trouble_count, 2);
+}
+
 int test_recovery(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -238,6 +261,7 @@ int test_recovery(void)
         TEST(recovery_gives_up_after_its_tries_and_says_so),
         TEST(trouble_with_one_does_not_stop_the_others),
         TEST(a_repeated_reserve_does_not_retire_itself),
+        TEST(a_broken_record_does_not_keep_other_subjects_held),
         TEST(recovery_on_its_own_retires_and_reserves_nothing),
     };
 

@@ -264,6 +264,80 @@ static void an_unknown_renewal_is_unconfirmed(void **state)
     renewal_done(&renewals[1]);
 }
 
+/* ---- what others do to the file ---- */
+
+static sqlite3 *foreign(struct world *world)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open_v2(strchr(world->url, '/'), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    return db;
+}
+
+/* A commit waits for those who read; who cannot wait any longer leaves nothing behind. */
+static void a_foreign_reader_delays_a_commit_and_no_more(void **state)
+{
+    struct world *world = *state;
+    struct credential credential = run(world, world->a, KIND_DONE, "a");
+    struct store_options options = world_options(world);
+    struct store *hasty = NULL;
+    sqlite3 *reader = foreign(world);
+
+    options.deadline_ms = 100;
+    OK(store_open(&options, STORE_WRITE, &hasty, NULL));
+    assert_int_equal(
+        sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM attempt", NULL, NULL, NULL), SQLITE_OK);
+    REFUSED(world, RESULT_BUSY, renew(hasty, &credential));
+    REFUSED(world, RESULT_BUSY, settle(hasty, &credential, ATTEMPT_FAILED));
+    assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(reader);
+    OK(renew(hasty, &credential));
+    OK(settle(hasty, &credential, ATTEMPT_FAILED));
+    store_close(hasty);
+}
+
+/* Killed when its pages had reached the file already and its commit had not. */
+static void die_in_the_middle(struct world *world, int index _unused_, void *answer)
+{
+    sqlite3 *db = foreign(world);
+
+    if (sqlite3_exec(db, "BEGIN IMMEDIATE; UPDATE attempt SET rev = 99", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_db_cacheflush(db) == SQLITE_OK)
+        *(bool *)answer = true;
+    raise(SIGKILL);
+}
+
+static void a_reader_sees_nothing_of_a_commit_that_never_was(void **state)
+{
+    struct world *world = *state;
+    struct credential credential = run(world, world->a, KIND_DONE, "a");
+    struct store_options options = world_options(world);
+    _cleanup_(mem_free) char *journal = mem_format("%s-journal", strchr(world->url, '/'));
+    struct store *reader = NULL;
+    bool flushed = false;
+
+    world_close(world);
+    world_fork(world, 1, die_in_the_middle, &flushed, sizeof flushed);
+    assert_true(flushed);
+    assert_int_equal(access(journal, F_OK), 0);
+    OK(store_open(&options, STORE_READ, &reader, NULL));
+    assert_int_equal(revision(reader, credential.attempt_id), 2);
+    store_close(reader);
+}
+
+static void a_store_that_was_moved_away_is_written_no_more(void **state)
+{
+    struct world *world = *state;
+    struct credential credential = run(world, world->a, KIND_DONE, "a");
+    const char *path = strchr(world->url, '/');
+    _cleanup_(mem_free) char *aside = mem_format("%s-aside", path);
+
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(renew(world->a, &credential), RESULT_UNREACHABLE);
+    assert_int_equal(rename(aside, path), 0);
+    OK(renew(world->a, &credential));
+}
+
 /* ---- a full disk ---- */
 
 #define DISK_BYTES (256 * 1024)
@@ -369,6 +443,9 @@ int test_sqlite_faults(void)
         TEST(asking_tells_on_which_side_a_lost_settlement_fell),
         TEST(a_lost_reserve_is_answered_by_repeating_it),
         TEST(an_unknown_renewal_is_unconfirmed),
+        TEST(a_foreign_reader_delays_a_commit_and_no_more),
+        TEST(a_reader_sees_nothing_of_a_commit_that_never_was),
+        TEST(a_store_that_was_moved_away_is_written_no_more),
         TEST(a_full_disk_refuses_clearly_and_heals),
     };
 

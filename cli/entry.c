@@ -1,0 +1,213 @@
+#include "cli/entry.h"
+
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/json_table.h"
+#include "base/memory.h"
+#include "cli/frame.h"
+#include "cli/report.h"
+
+#define BOOT_SHOWN 8
+
+void progress_add(const struct attempt *attempt, struct text *ret)
+{
+    const struct progress *progress = &attempt->progress;
+    text_add(ret, progress->phase[0] ? progress->phase : attempt_state_name(attempt->state));
+    if (progress->total > 0)
+        text_addf(ret, " %lld of %lld", (long long)progress->done, (long long)progress->total);
+}
+
+/* ---- a block ---- */
+
+static void add_field(const struct look *look, const char *name, const struct text *value, struct text *ret)
+{
+    text_addf(ret, "  %s%-9s%s ", style_begin(look, STYLE_DIM), name, style_end(look, STYLE_DIM));
+    look_add_foreign(look, ret, value->bytes ? value->bytes : "");
+    text_add(ret, "\n");
+}
+
+static enum style verdict_style(enum owner_verdict verdict)
+{
+    return verdict == OWNER_RUNNING ? STYLE_GOOD : verdict == OWNER_GONE ? STYLE_BAD : STYLE_WARN;
+}
+
+static void add_head(const struct look *look, const struct overview_entry *entry, struct text *ret)
+{
+    const struct attempt *attempt = &entry->attempt;
+    _cleanup_(text_done) struct text progress = {0};
+    progress_add(attempt, &progress);
+    look_add_styled(look, ret, STYLE_BOLD, attempt->journal_handle ? attempt->journal_handle : attempt->id);
+    text_addf(ret, "  %s  ", attempt_kind_name(attempt->kind));
+    look_add_foreign(look, ret, progress.bytes);
+    text_add(ret, "  ");
+    text_addf(ret, "%sowner %s%s\n", style_begin(look, verdict_style(entry->verdict)),
+        owner_verdict_name(entry->verdict), style_end(look, verdict_style(entry->verdict)));
+}
+
+static void add_what(const struct look *look, const struct attempt *attempt, struct text *ret)
+{
+    _cleanup_(text_done) struct text what = {0};
+    if (attempt->repository)
+        text_add(&what, attempt->repository);
+    for (size_t i = 0; !attempt->repository && i < attempt->subject_count; i++)
+        text_addf(&what, "%s%s", i ? ", " : "", attempt->subjects[i]);
+    add_field(look, attempt->repository ? "of" : "holds", &what, ret);
+}
+
+static void add_owner(const struct look *look, const struct attempt *attempt, struct text *ret)
+{
+    const struct executor *owner = &attempt->executor;
+    _cleanup_(text_done) struct text text = {0};
+    text_addf(&text, "%s on %s, pid %lld (start %lld, boot %.*s)", owner->user, owner->host,
+        (long long)owner->pid, (long long)owner->start_ticks, BOOT_SHOWN, owner->boot_id);
+    add_field(look, "owner", &text, ret);
+}
+
+static void add_times(const struct look *look, const struct overview_entry *entry,
+    const struct store_time *now, struct text *ret)
+{
+    char age[DURATION_TEXT_SIZE];
+    const struct attempt *attempt = &entry->attempt;
+    _cleanup_(text_done) struct text since = {0}, renewed = {0}, lapses = {0};
+    report_add_time(&since, attempt->acquired_wall_ms);
+    report_age(attempt->acquired_wall_ms, now->wall_ms, age);
+    text_addf(&since, " (%s ago)", age);
+    add_field(look, "since", &since, ret);
+    report_add_time(&renewed, attempt->renewed_wall_ms);
+    report_age(attempt->renewed_wall_ms, now->wall_ms, age);
+    text_addf(&renewed, " (%s ago)", age);
+    add_field(look, "renewed", &renewed, ret);
+    report_add_time(&lapses, entry->lapses_wall_ms);
+    duration_format((entry->lapses_in_ms + 999) / 1000 * 1000, age);
+    text_addf(&lapses, entry->lapsed ? " (lapsed)" : " (in %s)", age);
+    add_field(look, "lapses", &lapses, ret);
+}
+
+static void add_next(const struct look *look, const struct overview_entry *entry, struct text *ret)
+{
+    const struct attempt *attempt = &entry->attempt;
+    const char *name = attempt->journal_handle ? attempt->journal_handle : attempt->id;
+    _cleanup_(text_done) struct text text = {0};
+    bool dead = entry->verdict == OWNER_GONE || entry->lapsed;
+    if (attempt->cancel_by) {
+        text_add(&text, "asked to stop by ");
+        text_add(&text, attempt->cancel_by);
+        add_field(look, "cancel", &text, ret);
+        text_clear(&text);
+    }
+    text_addf(&text, "tenure %s %s", dead ? "cancel" : "attach", name);
+    add_field(look, dead ? "retire" : "attach", &text, ret);
+}
+
+void entry_add(const struct look *look, const struct overview_entry *entry, const struct store_time *now,
+    struct text *ret)
+{
+    add_head(look, entry, ret);
+    add_what(look, &entry->attempt, ret);
+    add_owner(look, &entry->attempt, ret);
+    add_times(look, entry, now, ret);
+    add_next(look, entry, ret);
+}
+
+/* ---- a line ---- */
+
+static enum style state_style(enum attempt_state state)
+{
+    return state == ATTEMPT_PASSED ? STYLE_GOOD : state == ATTEMPT_FAILED ? STYLE_BAD : STYLE_WARN;
+}
+
+void entry_add_line(const struct look *look, const struct attempt *attempt, int columns, struct text *ret)
+{
+    struct row row;
+    char duration[DURATION_TEXT_SIZE] = "";
+    _cleanup_(text_done) struct text when = {0};
+    report_add_time(&when, attempt->acquired_wall_ms);
+    if (attempt_state_is_terminal(attempt->state))
+        report_age(attempt->acquired_wall_ms, attempt->settled_wall_ms, duration);
+    row_begin(&row, look, columns > 0 ? columns - 1 : 4096);
+    row_add(&row, STYLE_DIM, when.bytes);
+    row_pad(&row, 22);
+    row_add(&row, STYLE_BOLD, attempt->journal_handle ? attempt->journal_handle : "-");
+    row_pad(&row, 35);
+    row_add(&row, STYLE_PLAIN, attempt_kind_name(attempt->kind));
+    row_pad(&row, 44);
+    row_add(&row, state_style(attempt->state), attempt_state_name(attempt->state));
+    row_pad(&row, 55);
+    row_add(&row, STYLE_PLAIN, duration);
+    row_pad(&row, 66);
+    row_add(&row, STYLE_DIM, attempt->reason.text ? attempt->reason.text : attempt->reason.code);
+    while (row.text.length > 0 && row.text.bytes[row.text.length - 1] == ' ')
+        row.text.bytes[--row.text.length] = '\0';
+    text_add(ret, row.text.bytes);
+    text_add(ret, "\n");
+    row_done(&row);
+}
+
+/* ---- a document ---- */
+
+static void add_bytes(struct json_object *json, const char *key, const char *string)
+{
+    json_object_object_add(json, key, string ? json_from_bytes(string, strlen(string)) : NULL);
+}
+
+static struct json_object *executor_json(const struct executor *executor)
+{
+    struct json_object *json = json_object_new_object();
+    add_bytes(json, "host", executor->host);
+    add_bytes(json, "user", executor->user);
+    json_add_integer(json, "uid", executor->uid);
+    json_add_integer(json, "pid", executor->pid);
+    json_add_integer(json, "start_ticks", executor->start_ticks);
+    json_add_string(json, "machine_id", executor->machine_id);
+    json_add_string(json, "boot_id", executor->boot_id);
+    return json;
+}
+
+static struct json_object *reason_json(const struct reason *reason)
+{
+    if (!reason->code)
+        return NULL;
+    struct json_object *json = json_object_new_object();
+    json_add_string(json, "code", reason->code);
+    add_bytes(json, "text", reason->text);
+    json_add_string(json, "by_attempt", reason->by_attempt);
+    return json;
+}
+
+static void add_lease(struct json_object *json, const struct overview_entry *entry)
+{
+    json_add_string(json, "owner", owner_verdict_name(entry->verdict));
+    json_add_string(json, "owner_why", entry->verdict_why);
+    json_add_boolean(json, "lapsed", entry->lapsed);
+    json_add_integer(json, "lapses_in_ms", entry->lapses_in_ms);
+    json_object_object_add(json, "lapses_at", report_time_json(entry->lapses_wall_ms));
+}
+
+struct json_object *entry_json(const struct attempt *attempt, const struct overview_entry *entry)
+{
+    struct json_object *json = json_object_new_object(), *subjects = json_object_new_array();
+    struct json_object *progress = json_object_new_object();
+    json_add_string(json, "id", attempt->id);
+    json_add_integer(json, "fence", attempt->fence);
+    json_add_string(json, "handle", attempt->journal_handle);
+    json_add_string(json, "kind", attempt_kind_name(attempt->kind));
+    json_add_string(json, "state", attempt_state_name(attempt->state));
+    json_object_object_add(json, "reason", reason_json(&attempt->reason));
+    add_bytes(json, "repository", attempt->repository);
+    for (size_t i = 0; i < attempt->subject_count; i++)
+        json_object_array_add(subjects, json_from_bytes(attempt->subjects[i], strlen(attempt->subjects[i])));
+    json_object_object_add(json, "subjects", subjects);
+    json_object_object_add(json, "executor", executor_json(&attempt->executor));
+    json_object_object_add(json, "since", report_time_json(attempt->acquired_wall_ms));
+    json_object_object_add(json, "renewed_at", report_time_json(attempt->renewed_wall_ms));
+    json_object_object_add(json, "ended_at", report_time_json(attempt->settled_wall_ms));
+    json_add_string(progress, "phase", attempt->progress.phase);
+    json_add_integer(progress, "done", attempt->progress.done);
+    json_add_integer(progress, "total", attempt->progress.total);
+    json_object_object_add(json, "progress", progress);
+    add_bytes(json, "cancel_requested_by", attempt->cancel_by);
+    if (entry)
+        add_lease(json, entry);
+    return json;
+}

@@ -1,0 +1,16 @@
+/* The one cause of a held run: who is in the way, since when, until when at the latest, how to reconnect. */
+#ifndef CLI_PENDING_H
+#define CLI_PENDING_H
+
+#include <json-c/json.h>
+
+#include "cli/terminal.h"
+#include "supervisor/hold.h"
+
+void pending_add(const struct look *look, const struct pending *pending, struct text *ret);
+struct json_object *pending_json(const struct pending *pending);
+
+/* "tenure attach T-...", owned by the caller; NULL when the holder has no journal. */
+char *pending_reconnect(const struct attempt *holder);
+
+#endif

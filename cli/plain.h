@@ -1,0 +1,31 @@
+/*
+ * Events as lines: one plain line each where there is no terminal, a little richer where one scrolls.
+ *
+ * Lines of ours begin with a word or a mark; a producer's output stands behind a gutter, always. Pure but for
+ * the log of a failed producer, whose last lines are read.
+ */
+#ifndef CLI_PLAIN_H
+#define CLI_PLAIN_H
+
+#include "cli/board.h"
+#include "cli/terminal.h"
+#include "supervisor/hold.h"
+
+/* What an event that was just applied to `board` says. Appends whole lines, or nothing. */
+void plain_add(
+    const struct look *look, const struct board *board, const struct journal_event *event, struct text *ret);
+/* The same for a terminal of that width: what scrolls away above the live region. */
+void scroll_add(const struct look *look, const struct board *board, const struct journal_event *event,
+    int columns, struct text *ret);
+
+/* The line of a run that waits. */
+void plain_add_waiting(const struct look *look, const struct attempt *holder, struct text *ret);
+/* What has been going on for long, for a log that would else be silent. */
+void plain_add_silence(
+    const struct look *look, const struct board *board, int64_t now_boot_ms, struct text *ret);
+
+/* "exit status 3", "ended by signal 11 (Segmentation fault)", "no output for too long", or the event's own
+ * words. Owned by the caller. */
+char *finish_text(const struct journal_event *event);
+
+#endif

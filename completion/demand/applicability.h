@@ -2,9 +2,10 @@
  * Applicability: the key of evidence, the digest of all that a producer's outcome depends on, and of nothing
  * else.
  *
- * BLAKE2b-256 over length-prefixed fields in a fixed order; the schema number first. The components are kept
- * beside the key, so that a plan can say which one changed. Golden vectors in the tests pin the encoding.
- * Thread-safe on own objects.
+ * BLAKE2b-256 over length-prefixed fields in a fixed order; the schema number first. The order in which
+ * needs, variables, tools and outputs are listed does not enter: they are sorted first. The name of the
+ * producer does not enter either. The components are kept beside the key, so that a plan can say which one
+ * changed. Golden vectors in the tests pin the encoding. Thread-safe on own objects.
  */
 #ifndef COMPLETION_DEMAND_APPLICABILITY_H
 #define COMPLETION_DEMAND_APPLICABILITY_H
@@ -14,7 +15,8 @@
 #define APPLICABILITY_SCHEMA 1
 
 enum component {
-    COMPONENT_COMMAND,  /* words, shell or list form, work directory */
+    COMPONENT_COMMAND,  /* words, shell or list form, work directory, outputs and artifacts that must be left
+                         */
     COMPONENT_INPUTS,   /* path, mode, blob or link target of every input */
     COMPONENT_NEEDS,    /* digests of the outputs of what it needs */
     COMPONENT_ENV,      /* declared names and values */
@@ -35,8 +37,9 @@ struct surroundings {
     const char *system, *architecture; /* uname(2) sysname and machine; replaceable by tests */
 };
 
-/* `need_outputs[i]`: digest of the outputs of the i-th need. INVALID: a tool cannot be found on PATH or read.
- */
+/* `need_outputs[i]`: digest of the outputs of the i-th need. A tool without a slash is looked up on the PATH
+ * of the surroundings, one with a slash from the top of the work tree; links are followed, the bytes of the
+ * file enter, nothing is cached. INVALID: a tool cannot be found or read. */
 _must_use_ enum result applicability_compute(const struct config *config, size_t producer,
     const struct candidate *candidate, const struct surroundings *surroundings,
     const char *const *need_outputs, struct applicability *ret, struct error *err);

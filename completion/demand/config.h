@@ -26,6 +26,11 @@ struct strings {
     size_t count;
 };
 
+/* Where something stands in the file; 1-based, columns count characters. */
+struct config_place {
+    int line, column;
+};
+
 struct command_line {
     bool shell;           /* a string: /bin/sh -c */
     struct strings words; /* one word when shell */
@@ -34,11 +39,12 @@ struct command_line {
 struct producer {
     char *name;
     struct command_line run;
-    struct strings inputs; /* git pathspec globs; empty: the whole tree */
-    struct strings outputs, artifacts, needs, env, tools;
-    int64_t timeout_ms, quiet_ms; /* 0: none */
-    size_t *need_indices;         /* into the configuration's producers */
-    size_t line;                  /* where it stands */
+    struct strings inputs;                                /* git pathspec globs; empty: the whole tree */
+    struct strings outputs, artifacts, needs, env, tools; /* paths without ".", "//" and a final "/" */
+    int64_t timeout_ms, quiet_ms;                         /* 0: none */
+    size_t *need_indices;                                 /* into the configuration's producers */
+    size_t line;                                          /* where it stands */
+    struct config_place *input_places;                    /* of each glob */
 };
 
 enum procedure_when {
@@ -67,14 +73,21 @@ struct config {
 };
 void config_done(struct config *config);
 
-/* Parses `length` bytes. INVALID with "tenure.json:LINE:COLUMN: ..."; a cycle is spelled out as a path.
- * Extractors and standards are checked for form and refused as not in this version. */
+/* Parses `length` bytes. INVALID with "tenure.json:LINE:COLUMN: ..."; a cycle is spelled out as a path. A
+ * carriage return is refused although JSON allows it: the twin of the file with other line ends would have
+ * another digest, and git is asked not to see the difference. Extractors and standards are checked for form
+ * and refused as not in this version. */
 _must_use_ enum result config_parse(const char *bytes, size_t length, struct config *ret, struct error *err);
 
 /* Reads it from the root of the work tree; ABSENT with the remedy `tenure init`. `ret_bytes` may be NULL. */
 _must_use_ enum result config_read(int top_fd, struct config *ret, struct text *ret_bytes, struct error *err);
 
-/* Refuses an input glob that matches none of the candidate's files. */
+/* candidate_check_clean; when the refusal is about untracked files that producers leave behind, the remedy
+ * names the lines that .gitignore lacks. */
+_must_use_ enum result config_check_clean(
+    const struct config *config, const struct candidate *candidate, struct error *err);
+
+/* Refuses an input glob that matches none of the candidate's files, with its position. */
 _must_use_ enum result config_check_inputs(
     const struct config *config, const struct candidate *candidate, struct error *err);
 

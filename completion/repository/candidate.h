@@ -1,15 +1,25 @@
 /*
  * The candidate: the exact committed tree that a run proves, and whether the work tree is that tree.
  *
- *     candidate_look(runner, directory, &candidate, err);     // three gits at once, no lock taken, nothing
- * written candidate_check_clean(&candidate, err);                 // INVALID: files named, with the remedy
+ *     candidate_look(runner, directory, &candidate, err);   // gits at once, no lock taken, nothing written
+ *     candidate_check_clean(&candidate, err);               // INVALID: files named, with the remedy
  *     ... work ...
  *     candidate_look(runner, directory, &now, err);
- *     candidate_check_same(&candidate, &now, err);            // CONFLICT: the tree moved, files named
+ *     candidate_check_same(&candidate, &now, err);          // CONFLICT: the tree moved, files named
  *
  * git is the program, always with --no-optional-locks --no-replace-objects, -z, no automatic gc, and the
  * settings that make it see chmod, restored times and CR LF; every GIT_* of the caller is removed. Paths are
- * bytes. Where attributes set filters, the bytes of those files are compared. One thread.
+ * bytes.
+ *
+ * Where attributes convert contents, git's own view is not enough: a clean filter that drops things (and
+ * `text`, `ident`) hides what it drops. There the bytes of the work tree must be those that git would check
+ * out: of files with a filter, `ident`, an encoding or CR LF line ends they are compared with
+ * `git cat-file --filters`; of files that are only `text` the size tells, since a line end can only be
+ * longer.
+ *
+ * Submodules that are checked out are looked at in the same way, whatever their own or .gitmodules' settings
+ * hide; their entries come behind those of the tree itself. One that is not checked out is its commit alone.
+ * One thread.
  */
 #ifndef COMPLETION_REPOSITORY_CANDIDATE_H
 #define COMPLETION_REPOSITORY_CANDIDATE_H
@@ -23,7 +33,7 @@
 #include "supervisor/collect.h"
 
 struct tree_entry {
-    uint32_t mode;    /* 100644, 100755, 120000, 160000 in octal */
+    uint32_t mode;    /* 0100644, 0100755, 0120000; 0160000: a submodule, its blob is a commit */
     const char *blob; /* hex, not NUL-terminated: blob_length digits */
     const char *path; /* bytes, NUL-terminated, relative to the top */
 };
@@ -55,26 +65,34 @@ struct candidate {
     size_t blob_length; /* 40 or 64 */
     struct change *changes;
     size_t change_count;
-    struct text listing; /* backs the entries */
+    struct text listing, nested; /* back the entries of the tree itself and of the submodules */
 };
+/* Of a zeroed one too. */
 void candidate_done(struct candidate *candidate);
 
-/* INVALID: not a repository, bare, unborn or corrupt HEAD, a submodule's own trouble; with git's words. */
+/* Looks from any directory of the work tree. INVALID: not a repository, bare, unborn or corrupt HEAD, a
+ * submodule's own trouble; with git's words. CONFLICT: HEAD moved at every try. */
 _must_use_ enum result candidate_look(
     struct runner *runner, const char *directory, struct candidate *ret, struct error *err);
 
+/* INVALID names up to 10 files. See config_check_clean() for outputs that are not ignored. */
 _must_use_ enum result candidate_check_clean(const struct candidate *candidate, struct error *err);
+/* Compares work tree, commit, tree, index with its flags, and changes. */
 _must_use_ enum result candidate_check_same(
     const struct candidate *before, const struct candidate *now, struct error *err);
 
-/* The name: `configured` when set, else from the origin URL ("host/path"), else the directory's name. */
+/* The name: `configured` when set, else from the origin URL ("host/path", without port and ".git"), else the
+ * directory's name. Owned. */
 char *candidate_repository(const struct candidate *candidate, const char *configured);
 
-/* The random id of this checkout, kept in the work tree's git directory; made when missing. */
+/* The random id of this checkout, 32 hex digits, kept in the work tree's git directory as "tenure-checkout";
+ * made when missing, and of many who make it at once all get the same. CORRUPT when the file holds something
+ * else. */
 _must_use_ enum result candidate_checkout(
     const struct candidate *candidate, char **ret_id, struct error *err);
 
-/* Paths that changed between two trees and match `globs` (all when count is 0), at most `limit`. */
+/* Paths that changed between two trees and match `globs` (all when count is 0), at most `limit`. Owned, as is
+ * each. INVALID: git does not know the old tree. */
 _must_use_ enum result candidate_changed(struct runner *runner, const struct candidate *candidate,
     const char *old_tree, const char *const *globs, size_t glob_count, size_t limit, char ***ret_paths,
     size_t *ret_count, struct error *err);

@@ -1,0 +1,145 @@
+/* One repository's answers: the gits that are asked at once, and their words taken apart. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "completion/repository/git-private.h"
+
+enum call { CALL_STATUS, CALL_FILES, CALL_NAMES, CALL_SETTINGS, CALL_MAX };
+
+void repository_look_done(struct repository_look *look)
+{
+    free(look->top);
+    free(look->git_dir);
+    free(look->tree);
+    free(look->commit);
+    free(look->resolved);
+    text_done(&look->listing);
+    settings_done(&look->settings);
+    change_list_done(&look->changes);
+    *look = (struct repository_look){0};
+}
+
+/* The end of the line that begins at `line` when that is an object's name, else NULL. */
+static const char *object_line(const char *line)
+{
+    size_t length = strcspn(line, "\n");
+    return git_is_object_name(line, length) && line[length] == '\n' ? line + length : NULL;
+}
+
+/* "GITDIR\nCOMMIT\nTREE\nTOP\n". Either path may hold line feeds; the names in the middle tell them apart. */
+static bool names_parse(const struct collect *call, struct repository_look *look)
+{
+    _cleanup_(mem_free) char *whole = git_line(call);
+    for (const char *line = strchr(whole, '\n'); line; line = strchr(line + 1, '\n')) {
+        const char *commit_end = object_line(line + 1);
+        const char *tree_end = commit_end ? object_line(commit_end + 1) : NULL;
+        if (!tree_end)
+            continue;
+        look->git_dir = mem_copy(whole, (size_t)(line - whole));
+        look->resolved = mem_copy(line + 1, (size_t)(commit_end - line - 1));
+        look->tree = mem_copy(commit_end + 1, (size_t)(tree_end - commit_end - 1));
+        look->top = mem_string(tree_end + 1);
+        return true;
+    }
+    return false;
+}
+
+/* git refused to look: in a bare repository and inside of .git with words that do not help. */
+static enum result refuse_look(
+    struct runner *runner, int directory_fd, const struct collect *failed, struct error *err)
+{
+    struct collect call = GIT_CALL(directory_fd, "rev-parse", "--is-bare-repository", "--is-inside-git-dir");
+    _cleanup_(mem_free) char *answer = NULL;
+    enum result r = runner->run(runner, &call, 1, err);
+    if (r == RESULT_OK)
+        answer = git_exited(&call, 0) ? git_line(&call) : mem_string("");
+    git_calls_done(&call, 1);
+    if (r != RESULT_OK)
+        return r;
+    if (strncmp(answer, "true", 4) == 0) {
+        error_set(err, RESULT_INVALID, 0, "this is a bare repository: it has no work tree");
+        return error_remedy(err, "go to a checkout of it");
+    }
+    if (strcmp(answer, "false\ntrue") == 0) {
+        error_set(err, RESULT_INVALID, 0, "this is git's own directory, not the work tree");
+        return error_remedy(err, "go to the work tree");
+    }
+    return collect_check(failed, err);
+}
+
+static enum result refuse_unborn(struct error *err)
+{
+    error_set(err, RESULT_INVALID, 0, "HEAD has no commit yet, so there is no tree to prove");
+    return error_remedy(err, "commit first");
+}
+
+/* The gits that had to succeed did not all do so. */
+static enum result calls_refuse(
+    struct runner *runner, int directory_fd, const struct collect calls[CALL_MAX], struct error *err)
+{
+    struct change_list changes = {0};
+    _cleanup_(mem_free) char *commit = NULL;
+    bool unborn = git_exited(&calls[CALL_STATUS], 0) && git_exited(&calls[CALL_FILES], 0) &&
+                  status_parse(&calls[CALL_STATUS].output, "", &changes, &commit, NULL) == RESULT_OK &&
+                  !commit;
+    change_list_done(&changes);
+    if (unborn)
+        return refuse_unborn(err);
+    const struct collect *failed = calls;
+    while (git_exited(failed, 0))
+        failed++;
+    return refuse_look(runner, directory_fd, failed, err);
+}
+
+/* git config answers 1 when it knows none of the keys. */
+static bool calls_succeeded(const struct collect calls[CALL_MAX])
+{
+    return git_exited(&calls[CALL_STATUS], 0) && git_exited(&calls[CALL_FILES], 0) &&
+           git_exited(&calls[CALL_NAMES], 0) &&
+           (git_exited(&calls[CALL_SETTINGS], 0) || git_exited(&calls[CALL_SETTINGS], 1));
+}
+
+static enum result calls_read(
+    struct collect calls[CALL_MAX], const char *prefix, struct repository_look *look, struct error *err)
+{
+    enum result r = status_parse(&calls[CALL_STATUS].output, prefix, &look->changes, &look->commit, err);
+    if (r != RESULT_OK)
+        return r;
+    if (!look->commit)
+        return refuse_unborn(err);
+    if (!names_parse(&calls[CALL_NAMES], look))
+        return error_set(err, RESULT_INVALID, 0, "git rev-parse answers in a form that is not known");
+    if (strcmp(look->resolved, look->commit) != 0)
+        return error_set(err, RESULT_CONFLICT, 0,
+            "HEAD moved from %.12s to %.12s while git was asked about it", look->resolved, look->commit);
+    settings_parse(&calls[CALL_SETTINGS].output, &look->settings);
+    look->listing = calls[CALL_FILES].output;
+    calls[CALL_FILES].output = (struct text){0};
+    return RESULT_OK;
+}
+
+enum result repository_look(struct runner *runner, int directory_fd, const char *prefix,
+    struct repository_look *ret, struct error *err)
+{
+    struct collect calls[CALL_MAX] = {
+        [CALL_STATUS] = GIT_CALL(
+            directory_fd, "status", "--porcelain=v2", "-z", "--branch", "-uall", "--ignore-submodules=none"),
+        [CALL_FILES] = GIT_CALL(directory_fd, "ls-files", "-s", "-v", "-z", "--full-name", "--", ":/"),
+        [CALL_NAMES] = GIT_CALL(
+            directory_fd, "rev-parse", "--absolute-git-dir", "HEAD", "HEAD^{tree}", "--show-toplevel"),
+        [CALL_SETTINGS] = GIT_CALL_PLAIN(directory_fd, "config", "-z", "--get-regexp",
+            "^(core\\.(attributesfile|autocrlf)|remote\\.origin\\.url)$"),
+    };
+    struct repository_look look = {0};
+    enum result r = runner->run(runner, calls, CALL_MAX, err);
+    if (r == RESULT_OK)
+        r = calls_succeeded(calls) ? calls_read(calls, prefix, &look, err)
+                                   : calls_refuse(runner, directory_fd, calls, err);
+    git_calls_done(calls, CALL_MAX);
+    if (r == RESULT_OK)
+        *ret = look;
+    else
+        repository_look_done(&look);
+    return r;
+}

@@ -1,0 +1,324 @@
+#include "supervisor/collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#define LIMIT_DEFAULT_BYTES   ((size_t)1024 * 1024 * 1024)
+#define COMPLAINT_LIMIT_BYTES ((size_t)64 * 1024)
+#define READ_BYTES            ((size_t)64 * 1024)
+#define PIPE_BYTES            (1024 * 1024)
+
+void collect_done(struct collect *collect)
+{
+    text_done(&collect->output);
+    text_done(&collect->complaint);
+}
+
+/* ---- what became of it ---- */
+
+/* Its own words in one line, without the last line end. */
+static char *complaint_shown(const struct collect *collect)
+{
+    struct text shown = {0};
+    size_t length = collect->complaint.length;
+    while (length > 0 && collect->complaint.bytes[length - 1] == '\n')
+        length--;
+    for (size_t at = 0; at < length;) {
+        const char *line = collect->complaint.bytes + at;
+        const char *end = memchr(line, '\n', length - at);
+        size_t line_length = end ? (size_t)(end - line) : length - at;
+        if (shown.length)
+            text_add(&shown, "; ");
+        text_add_printable(&shown, line, line_length, false);
+        at += line_length + 1;
+    }
+    return text_steal(&shown);
+}
+
+enum result collect_check(const struct collect *collect, struct error *err)
+{
+    int status = collect->status;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return RESULT_OK;
+    _cleanup_(mem_free) char *complaint = complaint_shown(collect);
+    const char *colon = *complaint ? ": " : "";
+    if (WIFSIGNALED(status))
+        return error_set(err, RESULT_INVALID, 0, "%s was ended by signal %d (%s)%s%s", collect->argv[0],
+            WTERMSIG(status), strsignal(WTERMSIG(status)), colon, complaint);
+    return error_set(err, RESULT_INVALID, 0, "%s failed with exit status %d%s%s", collect->argv[0],
+        WEXITSTATUS(status), colon, complaint);
+}
+
+/* ---- one program ---- */
+
+struct program {
+    struct collect *collect;
+    struct process process;
+    int output_fd, complaint_fd;
+    bool over; /* reaped */
+};
+
+static void program_close(struct program *program)
+{
+    fd_close(program->output_fd);
+    fd_close(program->complaint_fd);
+    process_close(&program->process);
+    program->output_fd = program->complaint_fd = -1;
+}
+
+/* Kills and reaps what still runs: nothing of a failed batch stays behind. */
+static void program_end(struct program *program)
+{
+    siginfo_t ended;
+    if (program->process.pidfd >= 0 && !program->over) {
+        (void)!process_signal(&program->process, SIGKILL, NULL);
+        while (waitid(P_PIDFD, (id_t)program->process.pidfd, &ended, WEXITED) != 0 && errno == EINTR)
+            continue;
+    }
+    program_close(program);
+}
+
+/* A file in memory instead of a pipe: nothing to feed, nobody to wait for, and no SIGPIPE from a program that
+ * reads less than it is given. */
+static enum result input_open(const struct collect *collect, int *ret, struct error *err)
+{
+    if (!collect->input || collect->input_length == 0)
+        return RESULT_OK;
+    _cleanup_(fd_cleanup) int fd = memfd_create("tenure-input", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, errno, "cannot make the input of %s", collect->argv[0]);
+    enum result r = fd_write_all(fd, collect->input, collect->input_length, err);
+    if (r != RESULT_OK)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return error_errno(err, errno, "cannot rewind the input of %s", collect->argv[0]);
+    *ret = fd;
+    fd = -1;
+    return RESULT_OK;
+}
+
+/* Only our end is non-blocking. The flag is the pipe's end's own, so the program's stays as it expects. */
+static enum result pipe_open(int *ret_ours, int *ret_theirs, struct error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_errno(err, errno, "cannot make a pipe");
+    fd_set_nonblocking(ends[0]);
+    *ret_ours = ends[0];
+    *ret_theirs = ends[1];
+    return RESULT_OK;
+}
+
+static enum result program_spawn(struct program *program, const char *const *environment, struct error *err)
+{
+    _cleanup_(fd_cleanup) int input = -1;
+    _cleanup_(fd_cleanup) int output = -1;
+    _cleanup_(fd_cleanup) int complaint = -1;
+    const struct collect *collect = program->collect;
+    struct spawn_failure failure;
+    enum result r = input_open(collect, &input, err);
+    if (r == RESULT_OK)
+        r = pipe_open(&program->output_fd, &output, err);
+    if (r == RESULT_OK)
+        r = pipe_open(&program->complaint_fd, &complaint, err);
+    if (r != RESULT_OK)
+        return r;
+    const struct spawn_request request = {
+        .argv = collect->argv,
+        .environment = collect->environment ? collect->environment : environment,
+        .directory_fd = collect->directory_fd,
+        .stdin_fd = input,
+        .stdout_fd = output,
+        .stderr_fd = complaint,
+    };
+    return spawner_system()->spawn(spawner_system(), &request, &program->process, &failure, err);
+}
+
+/* ---- taking in ---- */
+
+static enum result output_take(struct program *program, const char *bytes, size_t length, struct error *err)
+{
+    struct collect *collect = program->collect;
+    size_t limit = collect->limit_bytes ? collect->limit_bytes : LIMIT_DEFAULT_BYTES;
+    if (length > limit - collect->output.length)
+        return error_set(
+            err, RESULT_INVALID, 0, "the output of %s is larger than %zu bytes", collect->argv[0], limit);
+    text_append(&collect->output, bytes, length);
+    return RESULT_OK;
+}
+
+static void complaint_take(struct program *program, const char *bytes, size_t length)
+{
+    struct text *complaint = &program->collect->complaint;
+    size_t room = COMPLAINT_LIMIT_BYTES - complaint->length;
+    text_append(complaint, bytes, length < room ? length : room);
+}
+
+/* Reads at most `limit` bytes of what a pipe holds. Closes it at its end. */
+static enum result pipe_read(struct program *program, int *fd, size_t limit, struct error *err)
+{
+    char bytes[READ_BYTES];
+    while (*fd >= 0 && limit > 0) {
+        ssize_t got = read(*fd, bytes, limit < sizeof(bytes) ? limit : sizeof(bytes));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return RESULT_OK;
+        if (got <= 0) {
+            fd_close(*fd);
+            *fd = -1;
+            return RESULT_OK;
+        }
+        limit -= (size_t)got;
+        if (fd == &program->complaint_fd)
+            complaint_take(program, bytes, (size_t)got);
+        else if (output_take(program, bytes, (size_t)got, err) != RESULT_OK)
+            return RESULT_INVALID;
+    }
+    return RESULT_OK;
+}
+
+/* What the pipe holds when the program has ended is its own; whoever still holds the other end is not waited
+ * for. */
+static enum result pipe_drain(struct program *program, int *fd, struct error *err)
+{
+    int held = 0;
+    if (*fd < 0 || ioctl(*fd, FIONREAD, &held) != 0)
+        return RESULT_OK;
+    enum result r = pipe_read(program, fd, (size_t)held, err);
+    fd_close(*fd);
+    *fd = -1;
+    return r;
+}
+
+static int status_of(const siginfo_t *ended)
+{
+    if (ended->si_code == CLD_EXITED)
+        return W_EXITCODE(ended->si_status, 0);
+    return ended->si_code == CLD_DUMPED ? ended->si_status | WCOREFLAG : ended->si_status;
+}
+
+static enum result program_reap(struct program *program, struct error *err)
+{
+    siginfo_t ended = {0};
+    while (waitid(P_PIDFD, (id_t)program->process.pidfd, &ended, WEXITED) != 0)
+        if (errno != EINTR)
+            return error_errno(err, errno, "cannot learn how %s ended", program->collect->argv[0]);
+    program->over = true;
+    program->collect->status = status_of(&ended);
+    enum result r = pipe_drain(program, &program->output_fd, err);
+    if (r == RESULT_OK)
+        r = pipe_drain(program, &program->complaint_fd, err);
+    program_close(program);
+    return r;
+}
+
+/* ---- all of them ---- */
+
+#define FDS_PER_PROGRAM 3
+
+struct batch {
+    struct program *programs;
+    struct pollfd *polls;
+    size_t count;
+};
+
+static void batch_done(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        program_end(&batch->programs[i]);
+    free(batch->programs);
+    free(batch->polls);
+}
+
+static size_t batch_prepare_polls(struct batch *batch)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct program *program = &batch->programs[i];
+        struct pollfd *polls = &batch->polls[i * FDS_PER_PROGRAM];
+        polls[0] = (struct pollfd){.fd = program->output_fd, .events = POLLIN};
+        polls[1] = (struct pollfd){.fd = program->complaint_fd, .events = POLLIN};
+        polls[2] = (struct pollfd){.fd = program->process.pidfd, .events = POLLIN};
+        running += !program->over;
+    }
+    return running;
+}
+
+static enum result program_turn(struct program *program, const struct pollfd *polls, struct error *err)
+{
+    enum result r = RESULT_OK;
+    if (polls[0].revents)
+        r = pipe_read(program, &program->output_fd, PIPE_BYTES, err);
+    if (r == RESULT_OK && polls[1].revents)
+        r = pipe_read(program, &program->complaint_fd, PIPE_BYTES, err);
+    if (r == RESULT_OK && polls[2].revents)
+        r = program_reap(program, err);
+    return r;
+}
+
+static enum result batch_wait(struct batch *batch, struct error *err)
+{
+    while (batch_prepare_polls(batch) > 0) {
+        if (poll(batch->polls, batch->count * FDS_PER_PROGRAM, -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return error_errno(err, errno, "cannot wait for programs");
+        }
+        for (size_t i = 0; i < batch->count; i++) {
+            enum result r = program_turn(&batch->programs[i], &batch->polls[i * FDS_PER_PROGRAM], err);
+            if (r != RESULT_OK)
+                return r;
+        }
+    }
+    return RESULT_OK;
+}
+
+/* The caller's own, without what would point git somewhere else. The strings stay the caller's. */
+static const char **environment_make(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    const char **kept_entries = mem_alloc((count + 1) * sizeof(*kept_entries));
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "GIT_", 4) != 0)
+            kept_entries[kept++] = environ[i];
+    return kept_entries;
+}
+
+static enum result collect_run(
+    struct runner *runner _unused_, struct collect *collects, size_t count, struct error *err)
+{
+    _cleanup_(batch_done) struct batch batch = {
+        .programs = mem_alloc(count * sizeof(struct program)),
+        .polls = mem_alloc(count * FDS_PER_PROGRAM * sizeof(struct pollfd)),
+    };
+    _cleanup_(mem_free) const char **environment = environment_make();
+    for (size_t i = 0; i < count; i++) {
+        batch.programs[i] = (struct program){
+            .collect = &collects[i], .process.pidfd = -1, .output_fd = -1, .complaint_fd = -1};
+        batch.count++;
+        enum result r = program_spawn(&batch.programs[i], environment, err);
+        if (r != RESULT_OK)
+            return r;
+    }
+    return batch_wait(&batch, err);
+}
+
+struct runner *collect_runner(void)
+{
+    static struct runner RUNNER = {.run = collect_run};
+    return &RUNNER;
+}

@@ -48,7 +48,7 @@ struct store {
 };
 
 /* The embedded store of a user lies in the state directory under this name. */
-#define STORE_FILE_NAME "store.db"
+#define STORE_FILE_NAME "tenure.db"
 
 /* The kinds. `location` is the URL without its scheme. */
 _must_use_ enum result store_sqlite_open(const struct store_options *options, const char *location,

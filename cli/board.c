@@ -14,7 +14,7 @@ static const struct {
     [STEP_STORE] = {"reserving", "waiting for the store"},
     [STEP_HELD] = {"waiting", "waiting for the holder to end"},
     [STEP_PLAN] = {"planning", "ending what earlier attempts left, hashing inputs and tools"},
-    [STEP_WORK] = {"working", "looking at the tree around each producer"},
+    [STEP_WORK] = {"checking", "looking at the tree before the next producer"},
     [STEP_SETTLE] = {"settling", "looking at the tree again, writing to the store"},
     [STEP_OVER] = {"done", "done"},
 };

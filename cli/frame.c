@@ -12,6 +12,7 @@
 #define NAME_COLUMNS_MAX 28
 #define BAR_MAX          40
 #define GAUGE_COLUMNS    10
+#define NARROW           40 /* below there is no room for an indent and words */
 #define WIDE             64 /* from here on there is room for a gauge per producer */
 #define VERY_WIDE        100
 
@@ -178,7 +179,12 @@ struct drawing {
 
 static int indent_of(int limit)
 {
-    return limit < 40 ? 0 : 2;
+    return limit < NARROW ? 0 : 2;
+}
+
+int frame_indent(int columns)
+{
+    return indent_of(columns - 1);
 }
 
 static const char *spinner(const struct drawing *drawing)
@@ -253,8 +259,11 @@ static void draw_times(const struct drawing *drawing, struct row *row, const str
     row_add(row, STYLE_PLAIN, elapsed);
     if (producer->expected_ms <= 0)
         return;
-    format_elapsed(producer->expected_ms, expected);
-    row_add(row, STYLE_DIM, drawing->limit < 40 ? "/" : " of ");
+    /* Nobody knows the future to a tenth of a second. */
+    duration_format(
+        producer->expected_ms < 1000 ? producer->expected_ms : (producer->expected_ms + 500) / 1000 * 1000,
+        expected);
+    row_add(row, STYLE_DIM, drawing->limit < NARROW ? "/" : " of ");
     row_add(row, STYLE_DIM, drawing->glyphs->about);
     row_add(row, STYLE_DIM, expected);
 }
@@ -278,7 +287,7 @@ static void draw_producer(const struct drawing *drawing, const struct board_prod
     row_add(row, frozen ? STYLE_WARN : STYLE_ACCENT, frozen ? drawing->glyphs->frozen : spinner(drawing));
     row_add(row, STYLE_PLAIN, " ");
     row_cell(row, STYLE_BOLD, producer->name, drawing->name_columns);
-    row_add(row, STYLE_PLAIN, drawing->limit < 40 ? " " : "  ");
+    row_add(row, STYLE_PLAIN, drawing->limit < NARROW ? " " : "  ");
     if (drawing->limit >= WIDE)
         draw_gauge(drawing, row, producer);
     draw_times(drawing, row, producer);
@@ -370,7 +379,7 @@ static void count_text(const struct drawing *drawing, char *ret, size_t size)
     char left[DURATION_TEXT_SIZE];
     size_t total = drawing->board->total, ended = board_ended(drawing->board);
     int64_t left_ms = board_left_ms(drawing->board, drawing->now_boot_ms);
-    bool wide = drawing->limit >= 40;
+    bool wide = drawing->limit >= NARROW;
     duration_format((left_ms + 999) / 1000 * 1000, left);
     if (left_ms > 0 && wide && !drawing->board->frozen_boot_ms)
         snprintf(ret, size, "%zu of %zu  %s%s left", ended, total, drawing->glyphs->about, left);

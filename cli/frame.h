@@ -42,7 +42,8 @@ void frame_done(struct frame *frame);
 void frame_draw(const struct board *board, const struct look *look, struct terminal_size size,
     int64_t now_boot_ms, struct frame *ret);
 
-/* Width of the column of names for this board and width, so that what scrolls away and what lives line up. */
+/* Indent, and width of the column of names, for this width: what scrolls away and what lives line up. */
+int frame_indent(int columns);
 int frame_name_columns(const struct board *board, const struct look *look, int columns);
 
 #endif

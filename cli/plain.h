@@ -14,18 +14,10 @@
 /* What an event that was just applied to `board` says. Appends whole lines, or nothing. */
 void plain_add(
     const struct look *look, const struct board *board, const struct journal_event *event, struct text *ret);
-/* The same for a terminal of that width: what scrolls away above the live region. */
-void scroll_add(const struct look *look, const struct board *board, const struct journal_event *event,
-    int columns, struct text *ret);
-
 /* The line of a run that waits. */
 void plain_add_waiting(const struct look *look, const struct attempt *holder, struct text *ret);
 /* What has been going on for long, for a log that would else be silent. */
 void plain_add_silence(
     const struct look *look, const struct board *board, int64_t now_boot_ms, struct text *ret);
-
-/* "exit status 3", "ended by signal 11 (Segmentation fault)", "no output for too long", or the event's own
- * words. Owned by the caller. */
-char *finish_text(const struct journal_event *event);
 
 #endif

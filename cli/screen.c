@@ -8,6 +8,7 @@
 #include "cli/board.h"
 #include "cli/frame.h"
 #include "cli/plain.h"
+#include "cli/scroll.h"
 #include "cli/writer.h"
 
 #define FRAME_MS       INT64_C(100)

@@ -1,0 +1,74 @@
+#include "cli/event_text.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static bool is(const char *string, const char *word)
+{
+    return string && strcmp(string, word) == 0;
+}
+
+static const struct {
+    const char *verdict, *words;
+} VERDICTS[] = {
+    {"timed-out", "ran out of its time"},
+    {"quiet", "no output for too long"},
+    {"not-started", "could not be started"},
+    {"stopped", "was stopped"},
+    {"stalled", "stopped itself and stayed so"},
+    {"output-lost", "its output could not be kept"},
+    {"inputs-changed", "its inputs changed while it ran"},
+    {"output-missing", "did not make an output that it declares"},
+};
+
+static char *verdict_text(const struct journal_event *event)
+{
+    if (is(event->verdict, "failed"))
+        return mem_format("exit status %lld", (long long)event->exit_code);
+    if (is(event->verdict, "signalled"))
+        return mem_format(
+            "ended by signal %lld (%s)", (long long)event->signal, strsignal((int)event->signal));
+    for (size_t i = 0; i < ARRAY_SIZE(VERDICTS); i++)
+        if (is(event->verdict, VERDICTS[i].verdict))
+            return mem_string(VERDICTS[i].words);
+    return mem_string(event->verdict ? event->verdict : "no verdict");
+}
+
+char *event_finish_text(const struct journal_event *event)
+{
+    struct text text = {0};
+    _cleanup_(mem_free) char *derived = event->text && *event->text ? NULL : verdict_text(event);
+    text_add(&text, derived ? derived : event->text);
+    if (event->dropped_bytes > 0)
+        text_addf(&text, "; %lld bytes of its output were dropped", (long long)event->dropped_bytes);
+    return text_steal(&text);
+}
+
+bool event_passed(const struct journal_event *event)
+{
+    return is(event->verdict, "passed");
+}
+
+size_t event_planned_reuse(const struct journal_event *event)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < event->plan_count; i++)
+        count += event->plan[i].reuse;
+    return count;
+}
+
+char *event_plan_text(const struct journal_event *event)
+{
+    size_t reused = event_planned_reuse(event);
+    size_t total = event->total > 0 ? (size_t)event->total : event->plan_count;
+    return mem_format("%zu producer%s: %zu to run, %zu reused", total, total == 1 ? "" : "s",
+        total > reused ? total - reused : 0, reused);
+}
+
+char *event_log_path(const struct board *board, const struct journal_event *event)
+{
+    if (!event->log || !board->directory)
+        return NULL;
+    return mem_format("%s/out/%s", board->directory, event->log);
+}

@@ -1,0 +1,205 @@
+#include "cli/scroll.h"
+
+#include "base/duration.h"
+#include "base/memory.h"
+#include "cli/event_text.h"
+#include "cli/frame.h"
+#include "cli/tail.h"
+
+#define SHORT_HEX      12
+#define FEW_REUSED     10 /* more than that are told in one line */
+#define HEADER_COLUMNS 60 /* of the long form of the first line */
+
+/* What every line needs. */
+struct scroll {
+    const struct look *look;
+    const struct glyphs *glyphs;
+    const struct board *board;
+    int columns;
+    struct text *ret;
+};
+
+/* How a line of ours begins. */
+struct mark {
+    enum style style;
+    const char *glyph;
+};
+
+static void add_styled(const struct scroll *scroll, enum style style, const char *string)
+{
+    look_add_styled(scroll->look, scroll->ret, style, string);
+}
+
+static void add_mark(const struct scroll *scroll, struct mark mark)
+{
+    text_addf(scroll->ret, "%*s", frame_indent(scroll->columns), "");
+    text_add(scroll->ret, style_begin(scroll->look, mark.style));
+    text_add(scroll->ret, mark.glyph);
+    text_add(scroll->ret, style_end(scroll->look, mark.style));
+    text_add(scroll->ret, " ");
+}
+
+/* Foreign text of a length that we do not choose: cut to what is left of the width behind `used` columns. */
+static void add_cut(const struct scroll *scroll, enum style style, const char *string, int used)
+{
+    struct row row;
+    row_begin(&row, scroll->look, scroll->columns - 1 - used);
+    row_add(&row, style, string);
+    text_add(scroll->ret, row.text.bytes);
+    row_done(&row);
+}
+
+static void add_line(const struct scroll *scroll, struct mark mark, enum style style, const char *string)
+{
+    add_mark(scroll, mark);
+    add_styled(scroll, style, string);
+    text_add(scroll->ret, "\n");
+}
+
+/* Mark and name; returns how many columns they take. */
+static int add_name(const struct scroll *scroll, struct mark mark, const char *name)
+{
+    struct row row;
+    int width = frame_name_columns(scroll->board, scroll->look, scroll->columns);
+    add_mark(scroll, mark);
+    row_begin(&row, scroll->look, width);
+    row_add(&row, STYLE_BOLD, name);
+    row_pad(&row, width);
+    text_add(scroll->ret, row.text.bytes);
+    text_add(scroll->ret, "  ");
+    row_done(&row);
+    return frame_indent(scroll->columns) + 2 + width + 2;
+}
+
+/* ---- one small function per kind of event ---- */
+
+static void on_header(const struct scroll *scroll, const struct journal_event *event)
+{
+    if (scroll->columns >= HEADER_COLUMNS) {
+        add_styled(scroll, STYLE_BOLD, event->text);
+        add_styled(scroll, STYLE_DIM, "  reconnect with  ");
+    }
+    add_styled(scroll, STYLE_PLAIN, "tenure attach ");
+    add_styled(scroll, STYLE_PLAIN, event->text);
+    text_add(scroll->ret, "\n");
+}
+
+static void on_reserved(const struct scroll *scroll, const struct journal_event *event)
+{
+    _cleanup_(text_done) struct text line = {0};
+    text_add(&line, event->repository ? event->repository : event->text ? event->text : "");
+    if (event->commit)
+        text_addf(&line, " at %.*s", SHORT_HEX, event->commit);
+    text_addf(&line, "%sfence %lld", line.length ? ", " : "", (long long)event->fence);
+    add_styled(scroll, STYLE_DIM, line.bytes);
+    text_add(scroll->ret, "\n");
+}
+
+/* Many reused ones are one line. */
+static void on_plan(const struct scroll *scroll, const struct journal_event *event)
+{
+    size_t reused = event_planned_reuse(event), shown = 0;
+    _cleanup_(text_done) struct text names = {0};
+    if (reused <= FEW_REUSED)
+        return;
+    text_addf(&names, "%zu producers reused: ", reused);
+    for (size_t i = 0; i < event->plan_count; i++)
+        if (event->plan[i].reuse)
+            text_addf(&names, "%s%s", shown++ ? ", " : "", event->plan[i].producer);
+    add_mark(scroll, (struct mark){STYLE_ACCENT, scroll->glyphs->reused});
+    add_cut(scroll, STYLE_DIM, names.bytes, frame_indent(scroll->columns) + 2);
+    text_add(scroll->ret, "\n");
+}
+
+static void on_evidence(const struct scroll *scroll, const struct journal_event *event)
+{
+    bool failed = event->verdict && !event_passed(event);
+    struct mark mark = failed ? (struct mark){STYLE_BAD, scroll->glyphs->failed}
+                              : (struct mark){STYLE_ACCENT, scroll->glyphs->reused};
+    if (!event->reused || (!failed && board_count(scroll->board, BOARD_REUSED) > FEW_REUSED))
+        return;
+    int used = add_name(scroll, mark, event->producer);
+    add_cut(scroll, STYLE_DIM, event->text && *event->text ? event->text : "reused", used);
+    text_add(scroll->ret, "\n");
+}
+
+static void add_failure(const struct scroll *scroll, const struct journal_event *event)
+{
+    int indent = frame_indent(scroll->columns) + 2;
+    _cleanup_(mem_free) char *prefix = mem_format("%*s%s ", indent, "", scroll->glyphs->gutter);
+    _cleanup_(mem_free) char *path = event_log_path(scroll->board, event);
+    if (!path)
+        return;
+    tail_add(scroll->look, path, prefix, TAIL_LINES, scroll->columns, scroll->ret);
+    text_addf(scroll->ret, "%*s", indent, "");
+    text_add(scroll->ret, style_begin(scroll->look, STYLE_DIM));
+    text_add(scroll->ret, scroll->glyphs->arrow);
+    text_add(scroll->ret, style_end(scroll->look, STYLE_DIM));
+    text_add(scroll->ret, " ");
+    add_styled(scroll, STYLE_PLAIN, path);
+    text_add(scroll->ret, "\n");
+}
+
+static void on_finished(const struct scroll *scroll, const struct journal_event *event)
+{
+    char duration[DURATION_TEXT_SIZE];
+    bool passed = event_passed(event);
+    duration_format(event->duration_ms, duration);
+    add_name(scroll,
+        passed ? (struct mark){STYLE_GOOD, scroll->glyphs->passed}
+               : (struct mark){STYLE_BAD, scroll->glyphs->failed},
+        event->producer);
+    text_add(scroll->ret, duration);
+    if (!passed || event->dropped_bytes > 0) {
+        _cleanup_(mem_free) char *why = event_finish_text(event);
+        text_add(scroll->ret, "  ");
+        add_styled(scroll, passed ? STYLE_DIM : STYLE_BAD, why);
+    }
+    text_add(scroll->ret, "\n");
+    if (!passed)
+        add_failure(scroll, event);
+}
+
+static void on_thawed(const struct scroll *scroll, const struct journal_event *event)
+{
+    char duration[DURATION_TEXT_SIZE];
+    duration_format(event->duration_ms, duration);
+    _cleanup_(mem_free) char *line = mem_format("thawed after %s, the lease is confirmed", duration);
+    add_line(scroll, (struct mark){STYLE_WARN, scroll->glyphs->frozen}, STYLE_PLAIN, line);
+}
+
+static void on_retired(const struct scroll *scroll, const struct journal_event *event)
+{
+    _cleanup_(text_done) struct text line = {0};
+    const char *why = event->text && *event->text ? event->text : event->reason;
+    text_addf(&line, "retired: %s", why ? why : "no reason is given");
+    if (event->by_attempt)
+        text_addf(&line, ", by attempt %s", event->by_attempt);
+    add_line(scroll, (struct mark){STYLE_BAD, scroll->glyphs->failed}, STYLE_BAD, line.bytes);
+}
+
+static void on_note(const struct scroll *scroll, const struct journal_event *event)
+{
+    add_line(scroll, (struct mark){STYLE_DIM, scroll->glyphs->dot}, STYLE_DIM, event->text);
+}
+
+/* What has no line here is shown by the live region. */
+static void (*const ADD[JOURNAL_KIND_MAX])(const struct scroll *, const struct journal_event *) = {
+    [JOURNAL_HEADER] = on_header,
+    [JOURNAL_RESERVED] = on_reserved,
+    [JOURNAL_PLAN] = on_plan,
+    [JOURNAL_EVIDENCE] = on_evidence,
+    [JOURNAL_FINISHED] = on_finished,
+    [JOURNAL_THAWED] = on_thawed,
+    [JOURNAL_RETIRED] = on_retired,
+    [JOURNAL_NOTE] = on_note,
+};
+
+void scroll_add(const struct look *look, const struct board *board, const struct journal_event *event,
+    int columns, struct text *ret)
+{
+    struct scroll scroll = {
+        .look = look, .glyphs = glyphs_of(look), .board = board, .columns = columns, .ret = ret};
+    if ((unsigned)event->kind < JOURNAL_KIND_MAX && ADD[event->kind])
+        ADD[event->kind](&scroll, event);
+}

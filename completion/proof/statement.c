@@ -61,7 +61,8 @@ static void add_configuration(const struct statement *statement, struct json_obj
         const struct statement_evidence *evidence = &statement->evidence[i];
         _cleanup_(mem_free) char *name = mem_format(EVIDENCE_PREFIX "%s", evidence->producer);
         struct json_object *notes = add_object(add_descriptor(list, name, evidence->key), "annotations");
-        json_add_integer(notes, "sequence", evidence->sequence);
+        if (evidence->sequence > 0)
+            json_add_integer(notes, "sequence", evidence->sequence);
         json_add_boolean(notes, "reused", evidence->reused);
     }
 }
@@ -216,7 +217,7 @@ static const struct json_field DESCRIPTOR_DIGEST_FIELDS[] = {
     FIELD(DIGEST_NAME, JSON_STRING, descriptor, digest, true),
 };
 static const struct json_field ANNOTATION_FIELDS[] = {
-    {"sequence", JSON_INTEGER, offsetof(struct descriptor, sequence), true, 0, INT64_MAX},
+    {"sequence", JSON_INTEGER, offsetof(struct descriptor, sequence), false, 1, INT64_MAX},
     FIELD("reused", JSON_BOOLEAN, descriptor, reused, true),
 };
 

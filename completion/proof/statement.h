@@ -32,7 +32,7 @@
 
 struct statement_evidence {
     const char *producer, *key; /* key digest */
-    int64_t sequence;
+    int64_t sequence;           /* in the store's order; 0: not known, the key is left out */
     bool reused;
 };
 

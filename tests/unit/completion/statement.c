@@ -39,6 +39,9 @@ static void what_is_written_reads_back(void **state _unused_)
     struct statement statement = sample_statement();
     _cleanup_(text_done) struct text json = {0};
     _cleanup_(statement_done) struct statement read = {0};
+    struct statement_evidence evidence[2] = {SAMPLE_EVIDENCE[0], SAMPLE_EVIDENCE[1]};
+    evidence[0].sequence = 0;
+    statement.evidence = evidence;
     statement.complete = false;
     statement.journal_head = NULL;
     statement_encode(&statement, &json);
@@ -52,6 +55,7 @@ static void what_is_written_reads_back(void **state _unused_)
     assert_int_equal(read.evidence_count, 2);
     assert_string_equal(read.evidence[1].producer, "test \"quick\"");
     assert_string_equal(read.evidence[1].key, HEX64B);
+    assert_int_equal(read.evidence[0].sequence, 0);
     assert_int_equal(read.evidence[1].sequence, 12);
     assert_true(read.evidence[0].reused);
     assert_false(read.evidence[1].reused);
@@ -109,6 +113,7 @@ static const struct {
     {"\"passedTests\":[\"build\",", "\"passedTests\":[1,"},
     {"\"passedTests\"", "\"failedTests\""},
     {"\"sequence\":7", "\"sequence\":-7"},
+    {"\"sequence\":7", "\"sequence\":0"},
     {"\"sequence\":7", "\"sequence\":7.0"},
     {"\"sequence\":7", "\"sequence\":99999999999999999999"},
     {"\"reused\":true", "\"reused\":1"},

@@ -329,7 +329,7 @@ static enum result read_root(const struct reading *reading, struct root_form *fo
 
 static enum result refuse_return(const char *bytes, size_t length, struct error *err)
 {
-    const char *found = length <= JSON_LIMIT_BYTES ? memchr(bytes, '\r', length) : NULL;
+    const char *found = memchr(bytes, '\r', length);
     int line = 1, column = 1;
     if (!found)
         return RESULT_OK;
@@ -346,6 +346,9 @@ enum result config_parse(const char *bytes, size_t length, struct config *ret, s
     struct json_document document = {0};
     struct root_form form = {0};
     struct config config = {0};
+    if (length > JSON_LIMIT_BYTES)
+        return error_set(err, RESULT_INVALID, 0, CONFIG_NAME ":1:1: %zu bytes are more than the limit of %d",
+            length, JSON_LIMIT_BYTES);
     enum result r = refuse_return(bytes, length, err);
     if (r == RESULT_OK)
         r = json_document_parse(bytes, length, CONFIG_NAME, &document, err);

@@ -14,6 +14,8 @@
 #define GAUGE_COLUMNS    10
 #define NARROW           40 /* below there is no room for an indent and words */
 #define WIDE             64 /* from here on there is room for a gauge per producer */
+#define TIMES_COLUMNS    13 /* what a narrow line needs beside the name */
+#define OUTPUT_COLUMN    42 /* behind the name: gauge and times */
 #define VERY_WIDE        100
 
 static const char *const BRAILLE[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
@@ -140,8 +142,10 @@ void row_pad(struct row *row, int columns)
 static void row_cell(struct row *row, enum style style, const char *string, int columns)
 {
     struct row cell;
-    int start = row->columns;
-    row_begin(&cell, row->look, columns);
+    int start = row->columns, room = row->limit - row->columns;
+    if (row->cut || room <= 0)
+        return;
+    row_begin(&cell, row->look, columns < room ? columns : room);
     row_add(&cell, style, string);
     text_append(&row->text, cell.text.bytes, cell.text.length);
     row->columns += cell.columns;
@@ -173,6 +177,7 @@ struct drawing {
     const struct look *look;
     const struct glyphs *glyphs;
     int64_t now_boot_ms;
+    int64_t work_boot_ms; /* now, or when the work was frozen */
     int limit, rows, name_columns;
     struct frame *frame;
 };
@@ -238,7 +243,10 @@ static void format_elapsed(int64_t ms, char ret[DURATION_TEXT_SIZE])
 
 int frame_name_columns(const struct board *board, const struct look *look, int columns)
 {
-    int limit = columns - 1, widest = 4, most = limit / 3 < NAME_COLUMNS_MAX ? limit / 3 : NAME_COLUMNS_MAX;
+    int limit = columns - 1, widest = 4;
+    int most = limit < NARROW                 ? limit - TIMES_COLUMNS
+               : limit / 3 < NAME_COLUMNS_MAX ? limit / 3
+                                              : NAME_COLUMNS_MAX;
     for (size_t i = 0; i < board->count; i++) {
         _cleanup_(text_done) struct text safe = {0};
         look_add_foreign(look, &safe, board->producers[i].name);
@@ -254,8 +262,7 @@ int frame_name_columns(const struct board *board, const struct look *look, int c
 static void draw_times(const struct drawing *drawing, struct row *row, const struct board_producer *producer)
 {
     char elapsed[DURATION_TEXT_SIZE], expected[DURATION_TEXT_SIZE];
-    int64_t until = drawing->board->frozen_boot_ms ? drawing->board->frozen_boot_ms : drawing->now_boot_ms;
-    format_elapsed(until - producer->started_boot_ms, elapsed);
+    format_elapsed(drawing->work_boot_ms - producer->started_boot_ms, elapsed);
     row_add(row, STYLE_PLAIN, elapsed);
     if (producer->expected_ms <= 0)
         return;
@@ -270,7 +277,7 @@ static void draw_times(const struct drawing *drawing, struct row *row, const str
 
 static void draw_gauge(const struct drawing *drawing, struct row *row, const struct board_producer *producer)
 {
-    int64_t elapsed = drawing->now_boot_ms - producer->started_boot_ms;
+    int64_t elapsed = drawing->work_boot_ms - producer->started_boot_ms;
     if (producer->expected_ms > 0) {
         int64_t permille = elapsed * 1000 / producer->expected_ms;
         int shown = (int)(permille < 0 ? 0 : permille > 1000 ? 1000 : permille);
@@ -295,7 +302,7 @@ static void draw_producer(const struct drawing *drawing, const struct board_prod
         return;
     char bytes[32];
     format_bytes(producer->output_bytes, bytes);
-    row_pad(row, indent_of(drawing->limit) + drawing->name_columns + 50);
+    row_pad(row, indent_of(drawing->limit) + drawing->name_columns + OUTPUT_COLUMN);
     row_add(row, STYLE_DIM, bytes);
     row_add(row, STYLE_DIM, " of output");
 }
@@ -398,7 +405,7 @@ static void draw_bar(const struct drawing *drawing)
     bool failed = board_count(drawing->board, BOARD_FAILED) > 0;
     row_pad(row, indent);
     if (columns >= 4) {
-        add_bar(row, drawing->glyphs, columns, board_permille(drawing->board, drawing->now_boot_ms),
+        add_bar(row, drawing->glyphs, columns, board_permille(drawing->board, drawing->work_boot_ms),
             failed ? STYLE_BAD : STYLE_GOOD);
         row_add(row, STYLE_PLAIN, "  ");
     }
@@ -416,6 +423,7 @@ void frame_draw(const struct board *board, const struct look *look, struct termi
         .look = look,
         .glyphs = glyphs_of(look),
         .now_boot_ms = now_boot_ms,
+        .work_boot_ms = board->frozen_boot_ms ? board->frozen_boot_ms : now_boot_ms,
         .limit = size.columns - 1,
         .name_columns = frame_name_columns(board, look, size.columns),
         .frame = ret,

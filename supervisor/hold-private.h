@@ -26,6 +26,7 @@ struct hold {
     struct store_options store_options;
     struct store *store;
     struct journal *journal;
+    bool handle_told;
     struct supervisor *supervisor;
     struct reservation reservation;
     struct attempt attempt;

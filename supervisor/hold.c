@@ -63,8 +63,25 @@ static bool on_store_waiting(void *context)
     return poll(&fd, 1, 0) <= 0;
 }
 
+/* Before the first event and not at once: the journal of a run that is refused is discarded, and its handle
+ * would lead nowhere. */
+static void tell_handle(struct hold *hold)
+{
+    if (hold->handle_told)
+        return;
+    hold->handle_told = true;
+    struct journal_event event = {
+        .kind = JOURNAL_HEADER,
+        .text = journal_handle(hold->journal),
+        .log = journal_directory(hold->journal),
+    };
+    if (hold->options.tap != NULL)
+        hold->options.tap(hold->options.tap_context, &event);
+}
+
 void hold_tell(struct hold *hold, const struct journal_event *event, enum journal_durability durability)
 {
+    tell_handle(hold);
     _cleanup_(error_done) struct error err = {0};
     if (journal_append(hold->journal, event, durability, &err) != RESULT_OK)
         hold_note(hold, "%s", err.message); /* broken from now on: this reaches the tap alone */
@@ -72,6 +89,7 @@ void hold_tell(struct hold *hold, const struct journal_event *event, enum journa
 
 void hold_note(struct hold *hold, const char *format, ...)
 {
+    tell_handle(hold);
     va_list arguments;
     va_start(arguments, format);
     _cleanup_(mem_free) char *text = mem_vformat(format, arguments);

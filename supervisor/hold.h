@@ -33,8 +33,8 @@ struct hold_options {
     int64_t lapse_patience_ms, grace_ms; /* 0: defaults */
     bool bind_now;   /* the demand is fixed already: reserve and bind in one transaction */
     int64_t wait_ms; /* WAIT_NONE: held is answered at once */
-    /* Is shown every event; before all others, as soon as the journal is there and before anything is waited
-     * for, a JOURNAL_HEADER with `text` its handle and `log` its directory (absolute; out/ lies below). */
+    /* Is shown every event; before all others, also those of waiting, a JOURNAL_HEADER with `text` its handle
+     * and `log` its directory (absolute; out/ lies below). */
     journal_tap_fn tap;
     void *tap_context;
     /* While waiting: called when it begins, and whenever the holder changes. May be NULL. */

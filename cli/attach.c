@@ -6,6 +6,7 @@
 #include "base/json_table.h"
 #include "base/memory.h"
 #include "cli/entry.h"
+#include "cli/event_text.h"
 #include "cli/here.h"
 #include "cli/report.h"
 #include "cli/screen.h"
@@ -22,6 +23,7 @@ struct followed {
     bool settled;
     int exit_code;
     char *state, *reason, *text, *proof, *last;
+    char *failed; /* the first producer that did */
     int64_t duration_ms;
 };
 
@@ -32,6 +34,7 @@ static void followed_done(struct followed *followed)
     free(followed->text);
     free(followed->proof);
     free(followed->last);
+    free(followed->failed);
 }
 
 static void keep(char **place, const char *string)
@@ -51,6 +54,8 @@ static void note_event(struct followed *followed, const struct journal_event *ev
         keep(&followed->text, event->text);
         keep(&followed->proof, event->proof);
     }
+    if (event->kind == JOURNAL_FINISHED && event->producer && !event_passed(event) && !followed->failed)
+        followed->failed = mem_string(event->producer);
     if (event->kind == JOURNAL_STARTED || event->kind == JOURNAL_FINISHED) {
         free(followed->last);
         followed->last = mem_format("%s %s", event->producer ? event->producer : "?",
@@ -97,6 +102,11 @@ static int tell_settled(const struct cli *cli, const struct followed *followed)
     _cleanup_(mem_free) char *sentence = settled_sentence(followed);
     _cleanup_(mem_free) char *proof =
         followed->proof && *followed->proof ? mem_format("Proof %.12s", followed->proof) : NULL;
+    if (followed->failed && followed->state && strcmp(followed->state, "failed") == 0) {
+        text_add(&text, "  reproduce: tenure done --rerun ");
+        look_add_foreign(&cli->out, &text, followed->failed);
+        text_add(&text, "\n");
+    }
     verdict_line(&cli->out, status == 0, sentence, proof, followed->duration_ms, &text);
     if (!cli->options.quiet || status != 0)
         (void)report_print(cli, &text, status);

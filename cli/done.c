@@ -96,8 +96,12 @@ static int done_run(struct cli *cli)
     if (open_screen(cli, &screen, &err) != RESULT_OK)
         return report_error(cli, &err);
     struct completion_options options = options_of(cli, screen);
+    int64_t start_ms = clock_system()->boot_ms(clock_system());
     enum result r = completion_run(&options, &result, &err);
     screen_close(screen);
+    /* Without an attempt nobody measured. */
+    if (result.duration_ms == 0)
+        result.duration_ms = clock_system()->boot_ms(clock_system()) - start_ms;
     int status = tell_all(cli, &result, r, &err);
     completion_result_done(&result);
     return status;

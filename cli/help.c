@@ -68,7 +68,7 @@ void help_add(const struct look *look, struct text *ret)
     add_everywhere(look, ret);
     add_title(look, "Exit status", ret);
     for (size_t i = 0; i < OUTCOME_MAX; i++)
-        text_addf(ret, "  %3d  %s\n", EXITS[i].status, EXITS[i].meaning);
+        text_addf(ret, "  %5d  %s\n", EXITS[i].status, EXITS[i].meaning);
     text_add(ret, "  128+n  ended by signal n\n\n`tenure COMMAND --help` tells more about a command.\n");
 }
 

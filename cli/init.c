@@ -91,9 +91,11 @@ static int print_json(const struct cli *cli, const struct made *made)
 static int print(const struct cli *cli, const struct made *made)
 {
     _cleanup_(text_done) struct text text = {0};
+    bool found = made->config_made && strcmp(made->kind, "none") != 0;
     _cleanup_(mem_free) char *sentence =
-        made->config_made ? mem_format("wrote %s for what was found: %s", made->path, made->kind)
-                          : mem_format("kept %s as it is", made->path);
+        !made->config_made ? mem_format("kept %s as it is", made->path)
+        : found            ? mem_format("wrote %s for what was found: %s", made->path, made->kind)
+                           : mem_format("wrote %s: fill in the command that tests this tree", made->path);
     if (cli->options.json)
         return print_json(cli, made);
     if (cli->options.quiet)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -162,5 +163,8 @@ void report_add_time(struct text *ret, int64_t wall_ms)
 void report_age(int64_t then_wall_ms, int64_t now_wall_ms, char ret[32])
 {
     int64_t age_ms = is_known(then_wall_ms) && now_wall_ms > then_wall_ms ? now_wall_ms - then_wall_ms : 0;
-    duration_format(age_ms / 1000 * 1000, ret);
+    if (age_ms < 1000)
+        snprintf(ret, DURATION_TEXT_SIZE, "0 s");
+    else
+        duration_format(age_ms / 1000 * 1000, ret);
 }

@@ -16,6 +16,7 @@
 #define SILENCE_MS     INT64_C(2000)
 #define SILENT_WORK_MS INT64_C(30000)
 #define STOPPED_MS     INT64_C(1500) /* no frame for that long: we were stopped, and others wrote here */
+#define FROZEN_STOP_MS INT64_C(300)  /* the same while frozen, as Ctrl-Z does before it stops us */
 #define LAST_LOOK_MS   INT64_C(100)
 
 struct screen {
@@ -29,6 +30,7 @@ struct screen {
     /* the writer's thread alone */
     struct region region;
     int64_t drawn_boot_ms;
+    bool was_frozen;   /* in the last frame */
     struct text drawn; /* the frame as it is shown */
 };
 
@@ -116,12 +118,13 @@ static void frame_text(const struct frame *frame, struct text *ret)
 }
 
 /* Stopped and continued: the shell wrote below our region, so it begins anew where the cursor is. */
-static void forget_when_stopped(struct screen *screen, int64_t now)
+static void forget_when_stopped(struct screen *screen, int64_t now, bool frozen)
 {
-    if (screen->drawn_boot_ms != 0 && now - screen->drawn_boot_ms > STOPPED_MS) {
-        screen->region.count = 0;
-        text_clear(&screen->drawn);
-    }
+    int64_t gap_ms = screen->drawn_boot_ms ? now - screen->drawn_boot_ms : 0;
+    if (!terminal_guard_was_stopped() && gap_ms <= (frozen ? FROZEN_STOP_MS : STOPPED_MS))
+        return;
+    screen->region.count = 0;
+    text_clear(&screen->drawn);
 }
 
 /* Counted from the end of a write: a terminal that was held up (XOFF) is not one that others wrote to. */
@@ -138,12 +141,13 @@ static void live_frame(void *context, const struct text *lines, bool last, struc
     _cleanup_(text_done) struct text drawn = {0};
     struct terminal_size size = terminal_size_of(screen->options.look.fd);
     int64_t now = boot_now(screen);
-    forget_when_stopped(screen, now);
     pthread_mutex_lock(&screen->mutex);
     bool frozen = screen->board.frozen_boot_ms != 0;
     if (!last)
         frame_draw(&screen->board, &screen->options.look, size, now, &frame);
     pthread_mutex_unlock(&screen->mutex);
+    forget_when_stopped(screen, now, frozen || screen->was_frozen);
+    screen->was_frozen = frozen;
     frame_text(&frame, &drawn);
     bool same = drawn.length == screen->drawn.length &&
                 (drawn.length == 0 || memcmp(drawn.bytes, screen->drawn.bytes, drawn.length) == 0);

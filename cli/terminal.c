@@ -2,6 +2,7 @@
 
 #include <langinfo.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -92,6 +93,7 @@ void look_add_styled(const struct look *look, struct text *text, enum style styl
 /* ---- the guard: the only state outside of an object, because a signal handler is handed none ---- */
 
 static volatile sig_atomic_t guarded_fd = -1;
+static atomic_bool was_stopped;
 
 /* End of a synchronized update, cursor shown, no style, a fresh line. */
 static const char RESTORE[] = "\x1b[?2026l\x1b[?25h\x1b[0m\r\n";
@@ -113,6 +115,7 @@ static _noreturn_ void on_ending(int signal)
 static void on_stopping(_unused_ int signal)
 {
     restore();
+    atomic_store(&was_stopped, true);
     kill(getpid(), SIGSTOP);
 }
 
@@ -141,6 +144,11 @@ void terminal_guard_start(int fd)
     guarded_fd = fd;
     for (size_t i = 0; i < ARRAY_SIZE(GUARDED); i++)
         replace(GUARDED[i].signal, SIG_DFL, GUARDED[i].handler);
+}
+
+bool terminal_guard_was_stopped(void)
+{
+    return atomic_exchange(&was_stopped, false);
 }
 
 void terminal_guard_stop(void)

@@ -173,6 +173,7 @@ static struct json_object *producer_json(const struct completion_producer *produ
     json_object_object_add(json, "duration_ms", number_or_null(reached, producer->duration_ms));
     add_bytes(json, "log", producer->log);
     json_add_string(json, "key", producer->key);
+    add_bytes(json, "text", producer->text);
     return json;
 }
 

@@ -202,6 +202,8 @@ static int check(const struct cli *cli, const struct subject *subject)
         .partial_allowed = cli->options.partial,
     };
     r = proof_verify(&request, &result, &err);
+    if (r != RESULT_OK && result.refusal == VERIFY_OTHER_TREE && !err.remedy)
+        error_remedy(&err, "name what it must be about: --commit COMMIT");
     int status = cli->options.json ? print_json(cli, &result, r == RESULT_OK ? NULL : &err)
                  : r == RESULT_OK  ? print_accepted(cli, subject, &result)
                                    : report_error_as(cli, &err, OUTCOME_NEGATIVE);

@@ -68,8 +68,19 @@ static enum result refuse_look(
     return collect_check(failed, err);
 }
 
-static enum result refuse_unborn(struct error *err)
+/* Of a branch that has no commit yet git can tell the name; of one whose file is damaged it cannot. */
+static enum result refuse_unborn(struct runner *runner, int directory_fd, struct error *err)
 {
+    struct collect call = GIT_CALL(directory_fd, "symbolic-ref", "-q", "HEAD");
+    enum result r = runner->run(runner, &call, 1, err);
+    bool unborn = r == RESULT_OK && git_exited(&call, 0);
+    git_calls_done(&call, 1);
+    if (r != RESULT_OK)
+        return r;
+    if (!unborn) {
+        error_set(err, RESULT_INVALID, 0, "HEAD is corrupt: what it names does not hold a commit");
+        return error_remedy(err, "`git reflog` and `git fsck` tell what it was");
+    }
     error_set(err, RESULT_INVALID, 0, "HEAD has no commit yet, so there is no tree to prove");
     return error_remedy(err, "commit first");
 }
@@ -85,7 +96,7 @@ static enum result calls_refuse(
                   !commit;
     change_list_done(&changes);
     if (unborn)
-        return refuse_unborn(err);
+        return refuse_unborn(runner, directory_fd, err);
     const struct collect *failed = calls;
     while (git_exited(failed, 0))
         failed++;
@@ -107,7 +118,7 @@ static enum result calls_read(
     if (r != RESULT_OK)
         return r;
     if (!look->commit)
-        return refuse_unborn(err);
+        return error_set(err, RESULT_CONFLICT, 0, "HEAD appeared while git was asked about it");
     if (!names_parse(&calls[CALL_NAMES], look))
         return error_set(err, RESULT_INVALID, 0, "git rev-parse answers in a form that is not known");
     if (strcmp(look->resolved, look->commit) != 0)

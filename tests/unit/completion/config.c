@@ -117,7 +117,7 @@ static const struct refusal REFUSALS[] = {
     {P("\"Build\":{\"run\":\"x\"},\n\"build\":{\"run\":\"y\"}"), ":2:1:", "upper and lower case",
         "another name"},
     {"{\"procedures\":{\"x\":{\"run\":\"t\"},\"X\":{\"run\":\"t\"}},\"producers\":{\"a\":{\"run\":\"t\"}}}",
-        ":1:33:", "upper and lower case", NULL},
+        ":1:32:", "upper and lower case", NULL},
     /* unknown keys */
     {A("\"comand\":\"x\""), ":1:33:", "\"comand\" is not a known key", NULL},
     {A("\"input\":[]"), ":1:33:", "\"input\"", "\"inputs\""},

@@ -30,11 +30,13 @@ static enum result failure_set(struct spawn_failure *ret_failure, enum spawn_ste
 
 /* ---- looking for it ---- */
 
-/* What lies at a path: 0 for something that can be executed, else why not, as execve(2) would say. */
-static int path_refusal(int directory_fd, const char *path)
+/* What lies at a path: 0 for something that can be executed, else why not, as execve(2) would say. *ret_there
+ * tells a file that was seen from one in a directory that may not be searched. */
+static int path_refusal(int directory_fd, const char *path, bool *ret_there)
 {
     struct stat status;
-    if (fstatat(directory_fd, path, &status, 0) != 0)
+    *ret_there = fstatat(directory_fd, path, &status, 0) == 0;
+    if (!*ret_there)
         return errno;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
@@ -47,7 +49,7 @@ static bool refusal_is_absence(int errnum)
 }
 
 static enum result refusal_report(
-    const char *path, int errnum, struct spawn_failure *ret_failure, struct error *err)
+    const char *path, bool there, int errnum, struct spawn_failure *ret_failure, struct error *err)
 {
     _cleanup_(mem_free) char *name = shown(path);
     if (refusal_is_absence(errnum)) {
@@ -57,6 +59,8 @@ static enum result refusal_report(
     failure_set(ret_failure, SPAWN_NOT_EXECUTABLE, errnum);
     if (errnum == EISDIR)
         return error_set(err, RESULT_SYSTEM, errnum, "cannot start %s: it is a directory", name);
+    if (!there)
+        return error_errno(err, errnum, "cannot start %s: its directory may not be searched", name);
     error_set(err, RESULT_SYSTEM, errnum, "cannot start %s: it is not executable", name);
     return error_remedy(err, NOEXEC_REMEDY);
 }
@@ -96,10 +100,11 @@ static void search_entry(
     struct search *search, int directory_fd, const char *entry, size_t length, const char *name)
 {
     _cleanup_(mem_free) char *candidate = entry_join(entry, length, name);
-    int refusal = path_refusal(directory_fd, candidate);
+    bool there;
+    int refusal = path_refusal(directory_fd, candidate, &there);
     if (refusal == 0) {
         search->found = STEAL(candidate);
-    } else if (!refusal_is_absence(refusal) && !search->refused) {
+    } else if (there && !search->refused) {
         search->refused = STEAL(candidate);
         search->refused_errnum = refusal;
     }
@@ -125,7 +130,7 @@ static enum result program_search(
         return RESULT_OK;
     }
     if (search.refused)
-        return refusal_report(search.refused, search.refused_errnum, ret_failure, err);
+        return refusal_report(search.refused, true, search.refused_errnum, ret_failure, err);
     _cleanup_(mem_free) char *name = shown(request->argv[0]);
     _cleanup_(mem_free) char *path = shown(places ? places : PATH_DEFAULT);
     failure_set(ret_failure, SPAWN_NOT_FOUND, ENOENT);
@@ -143,9 +148,10 @@ enum result program_find(
     }
     if (!strchr(name, '/'))
         return program_search(request, ret, ret_failure, err);
-    int refusal = path_refusal(request->directory_fd, name);
+    bool there;
+    int refusal = path_refusal(request->directory_fd, name, &there);
     if (refusal != 0)
-        return refusal_report(name, refusal, ret_failure, err);
+        return refusal_report(name, there, refusal, ret_failure, err);
     *ret = mem_string(name);
     return RESULT_OK;
 }
@@ -213,8 +219,9 @@ static enum result execution_denied(const struct spawn_request *request, const c
     const struct first_line *line, struct spawn_failure *ret_failure, struct error *err)
 {
     _cleanup_(mem_free) char *interpreter = interpreter_of(line);
-    if (!interpreter || path_refusal(request->directory_fd, interpreter) == 0)
-        return refusal_report(path, EACCES, ret_failure, err);
+    bool there;
+    if (!interpreter || path_refusal(request->directory_fd, interpreter, &there) == 0)
+        return refusal_report(path, true, EACCES, ret_failure, err);
     _cleanup_(mem_free) char *name = shown(path), *wanted = shown(interpreter);
     failure_set(ret_failure, SPAWN_NOT_EXECUTABLE, EACCES);
     error_set(err, RESULT_SYSTEM, EACCES, "cannot start %s: its #! line names %s, which may not be executed",
@@ -278,11 +285,12 @@ enum result program_diagnose(const struct spawn_request *request, const char *pa
 {
     struct first_line line;
     first_line_read(request->directory_fd, path, &line);
-    int refusal = path_refusal(request->directory_fd, path);
+    bool there;
+    int refusal = path_refusal(request->directory_fd, path, &there);
     if (errnum == E2BIG)
         return too_long(request, path, ret_failure, err);
     if (refusal != 0) /* it changed since it was found */
-        return refusal_report(path, refusal, ret_failure, err);
+        return refusal_report(path, there, refusal, ret_failure, err);
     if (errnum == ENOENT || errnum == ENOTDIR)
         return interpreter_missing(path, &line, ret_failure, err);
     if (errnum == ENOEXEC)

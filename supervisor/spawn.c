@@ -217,8 +217,8 @@ static void birth_wait(struct birth *birth, int64_t bound_ms, struct spawn_failu
 {
     struct pollfd look = {.fd = birth->report_read, .events = POLLIN};
     if (poll(&look, 1, (int)bound_ms) <= 0)
-        *ret = (struct spawn_failure){
-            .step = bound_ms < START_BOUND_MS ? SPAWN_LAPSED : SPAWN_EXEC, .errnum = ETIMEDOUT};
+        *ret = bound_ms < START_BOUND_MS ? (struct spawn_failure){.step = SPAWN_LAPSED, .errnum = ETIME}
+                                         : (struct spawn_failure){.step = SPAWN_EXEC, .errnum = ETIMEDOUT};
     else if (read(birth->report_read, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
         *ret = (struct spawn_failure){.step = SPAWN_STARTED};
 }

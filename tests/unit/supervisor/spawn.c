@@ -309,6 +309,36 @@ static void test_path_is_searched_like_the_shell_does(void **state _unused_)
     folder_done(&folder);
 }
 
+/* A private directory on PATH, as `sudo` may leave one, hides nothing and refuses nothing. */
+static void test_a_directory_that_may_not_be_searched_is_passed_over(void **state _unused_)
+{
+    struct folder folder;
+    int status;
+    folder_make(&folder);
+    _cleanup_(mem_free) char *private = mem_format("%s/private", folder.path);
+    _cleanup_(mem_free) char *path = mem_format("PATH=%s:/usr/bin:/bin", private);
+    assert_int_equal(mkdir(private, 0000), 0);
+    assert_int_equal(chmod(folder.path, 0755), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (getuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+            _exit(2);
+        struct spawn_request request = PROGRAM("no-such-program-here");
+        struct process process;
+        struct spawn_failure failure = {0};
+        request.environment = (const char *const[]){path, NULL};
+        enum result r = spawner_system()->spawn(spawner_system(), &request, &process, &failure, NULL);
+        if (r != RESULT_SYSTEM || failure.step != SPAWN_NOT_FOUND)
+            _exit(3);
+        request.argv = (const char *const[]){"true", NULL};
+        process = spawn_well(&request);
+        _exit(process_wait(&process));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    folder_done(&folder);
+}
+
 /* Ends in a process whose 0, 1 and 2 are closed, or each other's. */
 static void test_any_numbers_of_standard_descriptors(void **state _unused_)
 {
@@ -403,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_the_environment_is_the_given_one),
         cmocka_unit_test(test_the_directory_is_a_descriptor_and_no_name),
         cmocka_unit_test(test_path_is_searched_like_the_shell_does),
+        cmocka_unit_test(test_a_directory_that_may_not_be_searched_is_passed_over),
         cmocka_unit_test(test_any_numbers_of_standard_descriptors),
         cmocka_unit_test(test_threads_spawn_at_once),
         cmocka_unit_test(test_steps_have_names),

@@ -35,14 +35,30 @@ static char *verdict_text(const struct journal_event *event)
     return mem_string(event->verdict ? event->verdict : "no verdict");
 }
 
+static void add_dropped(const struct journal_event *event, struct text *ret)
+{
+    if (event->dropped_bytes > 0)
+        text_addf(ret, "%s%lld bytes of its output were dropped", ret->length > 0 ? "; " : "",
+            (long long)event->dropped_bytes);
+}
+
 char *event_finish_text(const struct journal_event *event)
 {
     struct text text = {0};
     _cleanup_(mem_free) char *derived = event->text && *event->text ? NULL : verdict_text(event);
     text_add(&text, derived ? derived : event->text);
-    if (event->dropped_bytes > 0)
-        text_addf(&text, "; %lld bytes of its output were dropped", (long long)event->dropped_bytes);
+    add_dropped(event, &text);
     return text_steal(&text);
+}
+
+char *event_remark(const struct journal_event *event)
+{
+    struct text text = {0};
+    const char *more = event->text ? strstr(event->text, "; ") : NULL;
+    if (more)
+        text_add(&text, more + strlen("; "));
+    add_dropped(event, &text);
+    return text.length > 0 ? text_steal(&text) : NULL;
 }
 
 bool event_passed(const struct journal_event *event)

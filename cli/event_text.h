@@ -10,6 +10,10 @@ bool event_passed(const struct journal_event *event); /* its verdict is "passed"
  * words. */
 char *event_finish_text(const struct journal_event *event);
 
+/* What is to be said of one that passed, beyond that: processes that it left and that were ended, bytes that
+ * were dropped. NULL: nothing. */
+char *event_remark(const struct journal_event *event);
+
 /* "4 producers: 3 to run, 1 reused". */
 char *event_plan_text(const struct journal_event *event);
 size_t event_planned_reuse(const struct journal_event *event);

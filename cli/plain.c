@@ -79,9 +79,9 @@ static void plain_finished(
     duration_format(event->duration_ms, duration);
     say(look, ret, event->producer);
     if (event_passed(event)) {
-        text_addf(ret, ": passed in %s", duration);
-        if (event->dropped_bytes > 0)
-            text_addf(ret, "; %lld bytes of its output were dropped", (long long)event->dropped_bytes);
+        _cleanup_(mem_free) char *remark = event_remark(event);
+        text_addf(ret, ": passed in %s%s", duration, remark ? "; " : "");
+        say(look, ret, remark);
         text_add(ret, "\n");
         return;
     }

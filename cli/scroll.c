@@ -150,8 +150,8 @@ static void on_finished(const struct scroll *scroll, const struct journal_event 
                : (struct mark){STYLE_BAD, scroll->glyphs->failed},
         event->producer);
     text_add(scroll->ret, duration);
-    if (!passed || event->dropped_bytes > 0) {
-        _cleanup_(mem_free) char *why = event_finish_text(event);
+    _cleanup_(mem_free) char *why = passed ? event_remark(event) : event_finish_text(event);
+    if (why) {
         text_add(scroll->ret, "  ");
         add_styled(scroll, passed ? STYLE_DIM : STYLE_BAD, why);
     }

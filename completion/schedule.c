@@ -143,7 +143,7 @@ static enum result look_at_outputs(struct run *run, struct step *step, struct er
     return RESULT_OK;
 }
 
-static void describe_evidence(struct run *run, struct step *step)
+static void describe_evidence(struct run *run, struct step *step, const struct job_outcome *outcome)
 {
     struct evidence *evidence = &step->evidence;
     const struct attempt *attempt = hold_attempt(run->hold);
@@ -153,11 +153,8 @@ static void describe_evidence(struct run *run, struct step *step)
     evidence->commit = mem_string(run->candidate.commit);
     evidence->tree = mem_string(run->candidate.tree);
     evidence->wall_ms = run->clock->wall_ms(run->clock);
-    if (evidence->log) {
-        char *absolute = mem_format("%s/out/%s", journal_directory(hold_journal(run->hold)), evidence->log);
-        free(evidence->log);
-        evidence->log = absolute;
-    }
+    if (outcome->log)
+        evidence->log = mem_format("%s/out/%s", journal_directory(hold_journal(run->hold)), outcome->log);
 }
 
 static bool is_stopped(const struct run *run)
@@ -170,7 +167,7 @@ static enum result finish_step(
 {
     step->state = STEP_ENDED;
     evidence_from_outcome(outcome, &step->applicability, &step->evidence);
-    describe_evidence(run, step);
+    describe_evidence(run, step, outcome);
     enum result r = look_at_outputs(run, step, err);
     if (r == RESULT_OK)
         r = check_inputs(run, step, err);

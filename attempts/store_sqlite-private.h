@@ -55,7 +55,8 @@ _must_use_ enum result place_prepare(const char *path, enum store_access access,
 
 /* ---- store_sqlite_schema.c ---- */
 
-/* Whose file is it, and how new? Reads only. `ret_version` 0: an empty database. */
+/* Whose file is it, and how new? Reads only, within the transaction that is open. `ret_version` 0: an empty
+ * database. */
 _must_use_ enum result schema_look(struct sqlite_store *store, int64_t *ret_version, struct error *err);
 _must_use_ enum result schema_migrate(struct sqlite_store *store, struct error *err);
 /* Reads the store's id; another machine's store may be read, not written. */

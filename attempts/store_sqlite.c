@@ -148,6 +148,15 @@ static enum result database_configure(struct sqlite_store *store, struct error *
     return r;
 }
 
+/* In one read transaction: between its questions somebody else may be making the store. */
+static enum result database_look(struct sqlite_store *store, int64_t *ret_version, struct error *err)
+{
+    _cleanup_(transaction_cleanup) struct sqlite_store *open = NULL;
+    enum result r = transaction_begin_read(store, &open, err);
+
+    return r == RESULT_OK ? schema_look(store, ret_version, err) : r;
+}
+
 /* Nothing is set, and so nothing can be written, before the file is known to be ours and not newer. */
 static enum result database_enter(struct sqlite_store *store, struct error *err)
 {
@@ -155,7 +164,7 @@ static enum result database_enter(struct sqlite_store *store, struct error *err)
     enum result r = database_run(store, "PRAGMA query_only = ON", NO_VALUES, NULL, err);
 
     if (r == RESULT_OK)
-        r = schema_look(store, &version, err);
+        r = database_look(store, &version, err);
     if (r != RESULT_OK)
         return r;
     if (store->access == STORE_READ && version == 0)

@@ -37,12 +37,14 @@ static void doubt_look(struct supervisor *supervisor, int64_t now, int64_t *due)
         return;
     int64_t until = supervisor->doubt_boot_ms + doubt_bound_ms(supervisor);
     bool answered = supervisor->confirmed_boot_ms >= supervisor->doubt_boot_ms || supervisor->lost;
-    if (answered || (!supervisor->frozen && now >= until)) {
+    /* Frozen work is bounded by the patience instead, unless the run is being stopped anyway. */
+    bool bounded = !supervisor->frozen || supervisor->stop.cause != STOP_NONE;
+    if (answered || (bounded && now >= until)) {
         supervisor->doubtful = false;
         supervisor->doubt_spent = !answered;
         return;
     }
-    if (!supervisor->frozen)
+    if (bounded)
         due_at(due, until);
 }
 

@@ -239,6 +239,7 @@ static enum result end_leftovers(struct hold *hold, struct error *err)
         .store = hold->store,
         .machine = &hold->machine,
         .clock = hold->clock,
+        .attempt_id = hold->attempt.id,
         .subjects = hold->options.subjects,
         .subject_count = hold->options.subject_count,
         .grace_ms = hold->options.grace_ms,

@@ -246,6 +246,7 @@ enum result leftovers_end(
         return RESULT_OK;
     enum result r = store_leftovers(options->store, &list, err);
     for (size_t i = 0; r == RESULT_OK && i < list.count; i++)
-        r = row_end(options, &list.items[i], report, err);
+        if (!options->attempt_id || strcmp(list.items[i].attempt_id, options->attempt_id) != 0)
+            r = row_end(options, &list.items[i], report, err);
     return r;
 }

@@ -21,7 +21,8 @@ struct leftovers_options {
     struct store *store;
     const struct machine *machine;
     const struct clock *clock;
-    const char *const *subjects; /* of the new attempt */
+    const char *attempt_id;      /* the new attempt: a row of its own says that it was retired, and stays */
+    const char *const *subjects; /* of it */
     size_t subject_count;
     int64_t grace_ms;
     void (*tick)(void *context);

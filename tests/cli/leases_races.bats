@@ -86,7 +86,7 @@ cancel_race() {
         cancel-after-request:delay=15)
     stream() {
         local i
-        for ((i = 0; i < 60 * ROUNDS; i++)); do
+        for ((i = 0; i < 35 * ROUNDS; i++)); do
             cancel_race "$1" $i "${ours[i % 6]}" "${theirs[i / 2 % 5]}" || return
         done
     }
@@ -227,7 +227,7 @@ asked_or_ended() { is_there "SELECT cancel_by IS NOT NULL FROM attempt WHERE id 
     local i streams=()
     for i in 1 2 3 4; do
         # shellcheck disable=SC2016
-        background "stream$i" bash -c 'for ((i = 0; i < '$((15 * ROUNDS))'; i++)); do
+        background "stream$i" bash -c 'for ((i = 0; i < '$((8 * ROUNDS))'; i++)); do
             "$TENURE" run --subject s --wait -- sh -c "echo \$TENURE_FENCE >>\"$0\"" || exit; done' "$SANDBOX/fences"
         streams+=("$PID")
     done

@@ -15,7 +15,7 @@ static const struct option OPTIONS[] = {
     {"keep-going", 'k', OPTION_FLAG, AT(keep_going), NULL, "go on after a failure", NULL, 0, 0},
     {"dirty", 0, OPTION_FLAG, AT(dirty), NULL, "run on the work tree as it is; no evidence, no Proof", NULL,
         0, 0},
-    {"dry-run", 'n', OPTION_FLAG, AT(dry_run), NULL, "say what would run and why, and run nothing", NULL, 0,
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, "say what would run and why, and run nothing", NULL, 0,
         0},
     {"detach", 0, OPTION_FLAG, AT(detach), NULL, "go on in the background (not in this version)", NULL, 0, 0},
     {"jobs", 'j', OPTION_INTEGER, AT(jobs), "N", "producers at once (default: number of processors)", NULL, 1,

@@ -131,6 +131,7 @@ static void forget_when_stopped(struct screen *screen, int64_t now, bool frozen)
 static void live_written(void *context)
 {
     struct screen *screen = context;
+    terminal_guard_leave();
     screen->drawn_boot_ms = boot_now(screen);
 }
 
@@ -141,6 +142,7 @@ static void live_frame(void *context, const struct text *lines, bool last, struc
     _cleanup_(text_done) struct text drawn = {0};
     struct terminal_size size = terminal_size_of(screen->options.look.fd);
     int64_t now = boot_now(screen);
+    terminal_guard_enter();
     pthread_mutex_lock(&screen->mutex);
     bool frozen = screen->board.frozen_boot_ms != 0;
     if (!last)

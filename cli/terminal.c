@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/attributes.h"
@@ -93,14 +94,47 @@ void look_add_styled(const struct look *look, struct text *text, enum style styl
 /* ---- the guard: the only state outside of an object, because a signal handler is handed none ---- */
 
 static volatile sig_atomic_t guarded_fd = -1;
-static atomic_bool was_stopped;
+static atomic_bool was_stopped, is_drawing, is_closed;
+
+#define LAST_FRAME_MS 50 /* how long a handler waits for a frame that is being written */
 
 /* End of a synchronized update, cursor shown, no style, a fresh line. */
 static const char RESTORE[] = "\x1b[?2026l\x1b[?25h\x1b[0m\r\n";
 
+static void pause_shortly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* No frame begins from now on, and the one that is being written gets a moment to end: else it would hide the
+ * cursor again behind our back. */
+static void close_and_wait(void)
+{
+    atomic_store(&is_closed, true);
+    for (int i = 0; i < LAST_FRAME_MS && atomic_load(&is_drawing); i++)
+        pause_shortly();
+}
+
+void terminal_guard_enter(void)
+{
+    for (;;) {
+        atomic_store(&is_drawing, true);
+        if (!atomic_load(&is_closed))
+            return;
+        atomic_store(&is_drawing, false);
+        pause_shortly();
+    }
+}
+
+void terminal_guard_leave(void)
+{
+    atomic_store(&is_drawing, false);
+}
+
 static void restore(void)
 {
     int fd = guarded_fd;
+    close_and_wait();
     if (fd >= 0 && write(fd, RESTORE, sizeof(RESTORE) - 1) < 0)
         return;
 }
@@ -117,6 +151,7 @@ static void on_stopping(_unused_ int signal)
     restore();
     atomic_store(&was_stopped, true);
     kill(getpid(), SIGSTOP);
+    atomic_store(&is_closed, false);
 }
 
 static const struct guarded_signal {

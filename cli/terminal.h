@@ -47,6 +47,9 @@ void look_add_styled(const struct look *look, struct text *text, enum style styl
  * Signals that were ignored when we started stay ignored. Signal source: sigaction(2), console_codes(4). */
 void terminal_guard_start(int fd);
 void terminal_guard_stop(void);
+/* Around each frame, in the thread that writes it. Waits while a signal is ending or stopping us. */
+void terminal_guard_enter(void);
+void terminal_guard_leave(void);
 /* Whether TSTP has stopped us since the last call: others wrote to the terminal meanwhile. */
 bool terminal_guard_was_stopped(void);
 

@@ -23,8 +23,9 @@ export LC_ALL=C.UTF-8 TZ=UTC TERM=dumb GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=$
 git config --global user.name 'A Tester'
 git config --global user.email tester@example.org
 git config --global init.defaultBranch main
-STORE=$XDG_STATE_HOME/tenure/tenure.db
 
+"$TENURE" store migrate --quiet
+STORE=$(echo "$XDG_STATE_HOME"/tenure/*.db)
 cc -O1 -D_GNU_SOURCE -o "$PLACE/peak" "$BENCH/peak.c"
 
 # repository DIR: a git repository, and goes there.

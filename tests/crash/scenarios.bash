@@ -3,13 +3,14 @@
 #
 # SCENARIOS_OF POINT lists those to try, likeliest first; a point with a name that nobody has heard of tries them all.
 
-SCENARIOS=(done beat dead run run_dead cancel cancel_dead lost_answer waiting interrupt suspend frozen loud key trust
+SCENARIOS=(done beat dead reboot run run_dead cancel cancel_dead lost_answer waiting interrupt moved suspend frozen loud key trust
     migrate prune init attach)
 
 declare -A MEANING=(
     [done]="a first \`done\`"
     [beat]="a \`done\` that renews"
     [dead]="a \`done\` after a killed one whose work lives"
+    [reboot]="a \`done\` after one that a reboot ended"
     [run]="\`run\`"
     [run_dead]="\`run\` after a killed one whose work lives"
     [cancel]="\`cancel\` of a running \`done\`"
@@ -17,6 +18,7 @@ declare -A MEANING=(
     [lost_answer]="a \`done\` whose settlement's answer was lost"
     [waiting]="\`done --wait\` behind a running one"
     [interrupt]="a \`done\` that gets SIGINT"
+    [moved]="a \`done\` whose tree is changed while work runs"
     [suspend]="a \`done\` that gets SIGTSTP"
     [frozen]="a \`done\` whose renewal comes late"
     [loud]="a \`done\` with 70 MB of output"
@@ -33,8 +35,9 @@ scenarios_of() {
     migrate-*) echo migrate done ;;
     key-*trust) echo trust ;;
     key-*) echo key ;;
+    leftovers-before-begin | leftovers-*-commit) echo reboot ;;
     retire-* | leftover*) echo dead cancel_dead run_dead ;;
-    cancel-*) echo cancel ;;
+    cancel-*) echo cancel cancel_dead ;;
     renew-* | heartbeat-*) echo beat ;;
     settle-ask-*) echo lost_answer ;;
     guard-*) echo frozen ;;
@@ -42,11 +45,11 @@ scenarios_of() {
     journal-watch*) echo waiting attach ;;
     output-*join) echo loud ;;
     supervisor-*suspend*) echo suspend ;;
-    supervisor-*end-work*) echo interrupt done ;;
+    supervisor-*end-work*) echo moved interrupt done ;;
     command-*) echo run ;;
     file-*) echo key init done trust ;;
-    journal-* | output-* | hold-* | spawn-* | supervisor-* | reserve-* | bind-* | evidence-* | settle-* | completion-*)
-        echo done run dead interrupt beat waiting suspend frozen ;;
+    journal-* | output-* | hold-* | spawn-* | supervisor-* | reserve-* | bind-* | evidence-* | settle-* | completion-* | checkout-*)
+        echo done run dead interrupt beat waiting moved suspend frozen ;;
     *) echo "${SCENARIOS[@]}" ;;
     esac
 }
@@ -61,12 +64,14 @@ extra_scenarios_of() {
     esac
 }
 
-scenario_done() { victim done; }
+# One producer after the other: so that what is there at a point is always the same.
+PROVE=(done --jobs 1)
+scenario_done() { victim "${PROVE[@]}"; }
 
 has_renewed() { [ "$(db "SELECT count(*) FROM attempt WHERE rev > 2")" -gt 0 ] 2>/dev/null || ended "$VICTIM"; }
 scenario_beat() {
     slow_work
-    victim_start done
+    victim_start "${PROVE[@]}"
     wait_for 10 has_renewed && release_work
     victim_wait
 }
@@ -78,7 +83,13 @@ leave_dead() {
     [ $? = 137 ] && wait_for 5 work_is_marked || return 1
     fast_work
 }
-scenario_dead() { leave_dead done && victim done; }
+scenario_dead() { leave_dead "${PROVE[@]}" && victim "${PROVE[@]}"; }
+# An owner of another boot: its record, its journal, and nothing that lives.
+scenario_reboot() {
+    TENURE_TEST_BOOT_ID=$(printf '%032d' 1) leave_dead "${PROVE[@]}" || return
+    marked_processes | xargs -r kill -KILL
+    victim "${PROVE[@]}"
+}
 scenario_run() { victim run --subject object:thing --ttl 2s --heartbeat 500ms -- true; }
 # shellcheck disable=SC2016
 scenario_run_dead() {
@@ -90,7 +101,7 @@ scenario_run_dead() {
 # Somebody else's run that goes on: HOLDER is its process, HANDLE its journal.
 start_holder() {
     slow_work
-    background holder "$TENURE" done
+    background holder "$TENURE" "${PROVE[@]}"
     HOLDER=$PID
     wait_for 10 holds 1 && wait_for 10 work_is_marked && HANDLE=$(db 'SELECT journal_handle FROM attempt')
 }
@@ -99,49 +110,55 @@ end_holder() {
     fast_work
     wait_for 15 ended "$HOLDER"
 }
+# What was asked for reaches the holder with its next renewal; what was not leaves it to go on.
 scenario_cancel() {
     start_holder && victim cancel "$HANDLE"
-    local rc=$RC
+    [ "$(db 'SELECT count(*) FROM attempt WHERE cancel_by IS NOT NULL')" = 0 ] || wait_for 10 ended "$HOLDER"
     end_holder
-    RC=$rc
 }
-scenario_cancel_dead() { leave_dead done && victim cancel "$(db 'SELECT journal_handle FROM attempt')"; }
-scenario_lost_answer() { ORDER=settle-after-commit:error@1,$ORDER victim done; }
+scenario_cancel_dead() { leave_dead "${PROVE[@]}" && victim cancel "$(db 'SELECT journal_handle FROM attempt')"; }
+scenario_lost_answer() { ORDER=settle-after-commit:error@1,$ORDER victim "${PROVE[@]}"; }
 waits() { grep -qsiE 'wait' "$SANDBOX/victim.out" "$SANDBOX/victim.err" || ended "$VICTIM"; }
 scenario_waiting() {
     start_holder || return
-    victim_start done --wait=20s
+    victim_start "${PROVE[@]}" --wait=20s
     wait_for 10 waits
     end_holder
     victim_wait
 }
 scenario_interrupt() {
     slow_work
-    victim_start done
+    victim_start "${PROVE[@]}"
     wait_for 10 work_is_marked
     kill -INT "$VICTIM"
     victim_wait
 }
+scenario_moved() {
+    slow_work
+    : >"$HOME/move"
+    victim done --jobs 2
+    rm "$HOME/move"
+    git checkout -q hello.txt
+}
 scenario_suspend() {
     slow_work
-    victim_start done
+    victim_start "${PROVE[@]}"
     wait_for 10 work_is_marked
     kill -TSTP "$VICTIM"
-    wait_for 5 stopped_or_ended
+    wait_for 5 is_stopped_or_ended
     kill -CONT "$VICTIM" 2>/dev/null
     release_work
     victim_wait
 }
-stopped_or_ended() { is_stopped || ended "$VICTIM"; }
 # The first renewal is held up until the guard has frozen the work.
 scenario_frozen() {
     slow_work
-    ORDER=heartbeat-before-send:delay=2500@1,$ORDER victim_start done
+    ORDER=heartbeat-before-send:delay=2500@1,$ORDER victim_start "${PROVE[@]}"
     wait_for 10 has_renewed
     release_work
     victim_wait
 }
-scenario_loud() { : >"$HOME/loud"; victim done; rm -f "$HOME/loud"; }
+scenario_loud() { : >"$HOME/loud"; victim "${PROVE[@]}"; rm -f "$HOME/loud"; }
 scenario_key() { rm -rf "$XDG_CONFIG_HOME/tenure"; victim key new; }
 scenario_trust() {
     mkdir "$SANDBOX/other"
@@ -150,5 +167,5 @@ scenario_trust() {
 }
 scenario_migrate() { victim store migrate; }
 scenario_prune() { quietly before done && victim journal prune --keep 0 --older 0s; }
-scenario_init() { rm tenure.json; victim init; git checkout -q tenure.json; }
+scenario_init() { rm tenure.json; victim init; git clean -fdq && git checkout -q .; }
 scenario_attach() { quietly before done && victim attach; }

@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include <langinfo.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -131,11 +132,18 @@ void terminal_guard_leave(void)
     atomic_store(&is_drawing, false);
 }
 
+/* A terminal that is held up (XOFF), or whose other end nobody reads, would hold us here for ever. */
+static bool takes_output(int fd)
+{
+    struct pollfd look = {.fd = fd, .events = POLLOUT};
+    return poll(&look, 1, 0) > 0 && (look.revents & POLLOUT) != 0;
+}
+
 static void restore(void)
 {
     int fd = guarded_fd;
     close_and_wait();
-    if (fd >= 0 && write(fd, RESTORE, sizeof(RESTORE) - 1) < 0)
+    if (fd >= 0 && takes_output(fd) && write(fd, RESTORE, sizeof(RESTORE) - 1) < 0)
         return;
 }
 

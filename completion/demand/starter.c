@@ -190,6 +190,7 @@ static bool npm_has_script(int top_fd, const char *name)
         return false;
     bool found = json_object_object_get_ex(document.root, "scripts", &scripts) &&
                  json_object_object_get_ex(scripts, name, &script) &&
+                 json_object_is_type(script, json_type_string) &&
                  !strstr(json_object_get_string(script), "no test specified");
     json_document_done(&document);
     return found;

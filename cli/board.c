@@ -42,6 +42,7 @@ void board_done(struct board *board)
     free(board->handle);
     free(board->directory);
     free(board->held_by);
+    free(board->holder);
     free(board->trouble);
     free(board->frozen);
     *board = (struct board){0};
@@ -219,8 +220,9 @@ void board_apply(struct board *board, const struct journal_event *event)
         APPLY[event->kind](board, event);
 }
 
-void board_hold(struct board *board, const char *handle, int64_t now_boot_ms)
+void board_hold(struct board *board, const char *handle, const char *holder, int64_t now_boot_ms)
 {
+    keep(&board->holder, holder);
     keep(&board->held_by, handle);
     go_to(board, STEP_HELD, now_boot_ms);
 }

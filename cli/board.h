@@ -41,7 +41,7 @@ struct board {
     size_t total; /* of what counts; the plan may list fewer */
     enum board_step step;
     int64_t step_boot_ms;
-    char *held_by;          /* handle of the holder that is waited for */
+    char *held_by, *holder; /* who is waited for: handle, and "user on host, pid N" */
     int64_t frozen_boot_ms; /* 0: not frozen */
     char *frozen;           /* why; NULL: not told */
     char *trouble;          /* of the last renewal that was not confirmed */
@@ -52,7 +52,8 @@ struct board {
 void board_init(struct board *board, int64_t now_boot_ms);
 void board_done(struct board *board);
 void board_apply(struct board *board, const struct journal_event *event);
-void board_hold(struct board *board, const char *handle, int64_t now_boot_ms); /* waiting for a holder */
+/* Waiting for a holder: its handle, and who it is. */
+void board_hold(struct board *board, const char *handle, const char *holder, int64_t now_boot_ms);
 
 const struct board_producer *board_find(const struct board *board, const char *name);
 size_t board_count(const struct board *board, enum board_state state); /* of what counts */

@@ -352,10 +352,8 @@ static void draw_step(const struct drawing *drawing)
     format_elapsed(since, elapsed);
     row_add(row, STYLE_PLAIN, "  ");
     row_add(row, STYLE_PLAIN, elapsed);
-    if (board->step == STEP_HELD)
-        return;
     row_add(row, STYLE_PLAIN, "  ");
-    row_add(row, STYLE_DIM, board_step_awaits(board->step));
+    row_add(row, STYLE_DIM, board->step == STEP_HELD ? board->holder : board_step_awaits(board->step));
 }
 
 static void draw_frozen(const struct drawing *drawing)

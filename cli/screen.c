@@ -307,10 +307,14 @@ void screen_waiting(void *context, const struct attempt *holder, _unused_ const 
     _cleanup_(text_done) struct text lines = {0};
     if (!screen)
         return;
+    const char *name = holder->journal_handle ? holder->journal_handle : holder->id;
+    _cleanup_(mem_free) char *who = mem_format(
+        "%s on %s, pid %lld", holder->executor.user, holder->executor.host, (long long)holder->executor.pid);
     pthread_mutex_lock(&screen->mutex);
-    board_hold(
-        &screen->board, holder->journal_handle ? holder->journal_handle : holder->id, boot_now(screen));
-    plain_add_waiting(&screen->options.look, holder, &lines);
+    board_hold(&screen->board, name, who, boot_now(screen));
+    /* The live region says it as long as it lasts. */
+    if (!is_live(screen))
+        plain_add_waiting(&screen->options.look, holder, &lines);
     screen->spoke_boot_ms = boot_now(screen);
     pthread_mutex_unlock(&screen->mutex);
     put_lines(screen, &lines);

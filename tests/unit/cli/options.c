@@ -75,14 +75,16 @@ static void parsed_done(struct parsed *parsed)
 
 static void options_stand_before_and_after_the_command(_unused_ void **state)
 {
-    _cleanup_(parsed_done) struct parsed before = PARSE("-C", "/tmp", "--rerun", "--jobs", "3", "--json", "done");
+    _cleanup_(parsed_done) struct parsed before =
+        PARSE("-C", "/tmp", "--rerun", "--jobs", "3", "--json", "done");
     assert_int_equal(before.result, RESULT_OK);
     assert_ptr_equal(before.command, &DONE_COMMAND);
     assert_string_equal(before.options.directory, "/tmp");
     assert_true(before.options.rerun && before.options.json);
     assert_int_equal(before.options.jobs, 3);
 
-    _cleanup_(parsed_done) struct parsed after = PARSE("done", "build", "--store=sqlite:/x", "test", "-j4", "-q");
+    _cleanup_(parsed_done) struct parsed after =
+        PARSE("done", "build", "--store=sqlite:/x", "test", "-j4", "-q");
     assert_int_equal(after.result, RESULT_OK);
     assert_string_equal(after.options.store_url, "sqlite:/x");
     assert_int_equal(after.options.words.count, 2);

@@ -199,7 +199,7 @@ static struct json_object *proof_json(const struct completion_result *result)
 static void add_plan(struct json_object *document, const struct completion_result *result)
 {
     struct json_object *plan = json_object_new_array();
-    for (size_t i = 0; i < result->producer_count; i++) {
+    for (size_t i = 0; i < result->producer_count && !result->already; i++) {
         struct json_object *step = json_object_new_object();
         add_bytes(step, "name", result->producers[i].name);
         json_add_string(step, "source", result->producers[i].planned_reuse ? "reused" : "ran");

@@ -59,9 +59,9 @@ _must_use_ enum result plan_make(struct run *run, struct store *store, struct er
 /* Once all needs of a step have ended: its key, from what they really put out, and whether evidence covers
  * it. */
 _must_use_ enum result plan_resolve(struct run *run, struct store *store, size_t index, struct error *err);
+/* CONFLICT when an output that the step needs is not as its producer left it: the step's key would lie. */
+_must_use_ enum result plan_check_needs(struct run *run, const struct step *step, struct error *err);
 bool plan_all_reused(const struct run *run);
-/* The first demanded step whose reused evidence is a failure; NULL when there is none. */
-const struct step *plan_known_failure(const struct run *run);
 _must_use_ enum result plan_record(struct run *run, struct error *err);
 
 /* ---- schedule.c ---- */

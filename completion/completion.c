@@ -40,7 +40,7 @@ static enum result read_demand(struct run *run, struct error *err)
     if (r == RESULT_OK)
         r = config_demand(&run->config, run->options->names, run->options->name_count, &run->demanded, err);
     if (r == RESULT_OK && !run->options->dirty)
-        r = candidate_check_clean(&run->candidate, err);
+        r = config_check_clean(&run->config, &run->candidate, err);
     if (r == RESULT_OK)
         r = demand_digest(&run->config, run->demanded, &run->candidate, &run->surroundings, run->demand, err);
     if (r != RESULT_OK)

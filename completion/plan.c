@@ -198,6 +198,43 @@ static enum result outputs_as_recorded(struct run *run, struct step *step, bool 
     return RESULT_OK;
 }
 
+static const char *first_difference(const struct output_states *now, const struct output_states *recorded)
+{
+    for (size_t i = 0; i < now->count; i++)
+        for (size_t j = 0; j < recorded->count; j++)
+            if (strcmp(now->items[i].path, recorded->items[j].path) == 0 &&
+                (now->items[i].mode != recorded->items[j].mode ||
+                    strcmp(now->items[i].digest, recorded->items[j].digest) != 0))
+                return now->items[i].path;
+    return "one of them";
+}
+
+static enum result check_need(
+    struct run *run, const struct step *need, const struct step *step, struct error *err)
+{
+    struct output_states now = {0};
+    enum result r = outputs_look(run->candidate.top_fd, &need->producer->outputs, run->runner, &now, err);
+    if (r == RESULT_OK && !outputs_equal(&now, &need->evidence.outputs)) {
+        _cleanup_(text_done) struct text name = {0};
+        const char *path = first_difference(&now, &need->evidence.outputs);
+        text_add_printable(&name, path, strlen(path), false);
+        r = error_set(err, RESULT_CONFLICT, 0,
+            "the tree moved while it was being proved: %s, an output of %s that %s needs, was changed",
+            name.bytes, need->producer->name, step->producer->name);
+        error_remedy(err, "declare as outputs only what no other producer writes, and run it again");
+    }
+    output_states_done(&now);
+    return r;
+}
+
+enum result plan_check_needs(struct run *run, const struct step *step, struct error *err)
+{
+    enum result r = RESULT_OK;
+    for (size_t i = 0; i < step->producer->needs.count && r == RESULT_OK; i++)
+        r = check_need(run, need_of(run, step, i), step, err);
+    return r;
+}
+
 /* Turns steps whose outputs are needed but gone into steps that run; *ret_changed when there was one. */
 static enum result demand_outputs(struct run *run, bool *ret_changed, struct error *err)
 {
@@ -266,7 +303,7 @@ enum result plan_resolve(struct run *run, struct store *store, size_t index, str
     int64_t expected_ms = step->expected_ms;
     enum result r = plan_keyed(run, store, step, err);
     bool same = true;
-    if (r == RESULT_OK && step->reuse && step->evidence.passed)
+    if (r == RESULT_OK && step->reuse && step->evidence.passed && somebody_who_runs_needs(run, index))
         r = outputs_as_recorded(run, step, &same, err);
     if (r != RESULT_OK || (step->reuse && same)) {
         free(planned);
@@ -286,16 +323,6 @@ bool plan_all_reused(const struct run *run)
         if (run->steps[i].state != STEP_OUT && !run->steps[i].reuse)
             return false;
     return true;
-}
-
-const struct step *plan_known_failure(const struct run *run)
-{
-    for (size_t n = 0; n < run->config.producer_count; n++) {
-        const struct step *step = &run->steps[run->config.order[n]];
-        if (step->state != STEP_OUT && step->reuse && !step->evidence.passed)
-            return step;
-    }
-    return NULL;
 }
 
 enum result plan_record(struct run *run, struct error *err)

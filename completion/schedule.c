@@ -76,11 +76,22 @@ static enum result take_inputs(struct run *run, struct step *step, struct error 
     return snapshot_take(&run->candidate, indices, count, &step->inputs, err);
 }
 
+static enum result check_needs(struct run *run, const struct step *step, struct error *err)
+{
+    if (run->options->dirty)
+        return RESULT_OK;
+    enum result r = plan_check_needs(run, step, err);
+    run->moved |= r == RESULT_CONFLICT;
+    return r;
+}
+
 static enum result check_inputs(struct run *run, struct step *step, struct error *err)
 {
     if (run->options->dirty || step->inputs == NULL)
         return RESULT_OK;
     enum result r = snapshot_check(step->inputs, err);
+    if (r == RESULT_OK)
+        r = check_needs(run, step, err);
     run->moved |= r == RESULT_CONFLICT;
     return r;
 }
@@ -210,6 +221,8 @@ static enum result spawn(struct run *run, const char *name, const struct command
 static enum result start_step(struct run *run, struct step *step, struct error *err)
 {
     enum result r = schedule_look(run, err);
+    if (r == RESULT_OK)
+        r = check_needs(run, step, err);
     if (r == RESULT_OK && !run->options->dirty)
         r = take_inputs(run, step, err);
     if (r == RESULT_OK)
@@ -252,6 +265,27 @@ static enum readiness readiness(const struct run *run, const struct step *step)
     return all;
 }
 
+static bool may_start_more(const struct run *run)
+{
+    return !is_stopped(run) && !run->moved && (!run->failed || run->options->keep_going);
+}
+
+/* What is known comes first: a failure seen before is told at once, before anything is started. */
+static enum result reuse_known(struct run *run, struct error *err)
+{
+    enum result r = RESULT_OK;
+    for (size_t n = 0; n < run->config.producer_count && r == RESULT_OK && may_start_more(run); n++) {
+        size_t index = run->config.order[n];
+        struct step *step = &run->steps[index];
+        if (step->state != STEP_WAITING || !step->reuse || readiness(run, step) != STEP_READY)
+            continue;
+        r = plan_resolve(run, hold_store(run->hold), index, err);
+        if (r == RESULT_OK && step->reuse)
+            r = reuse_step(run, step, err);
+    }
+    return r;
+}
+
 static enum result begin_step(struct run *run, size_t index, struct error *err)
 {
     struct step *step = &run->steps[index];
@@ -259,11 +293,6 @@ static enum result begin_step(struct run *run, size_t index, struct error *err)
     if (r != RESULT_OK)
         return r;
     return step->reuse ? reuse_step(run, step, err) : start_step(run, step, err);
-}
-
-static bool may_start_more(const struct run *run)
-{
-    return !is_stopped(run) && !run->moved && (!run->failed || run->options->keep_going);
 }
 
 static size_t places(const struct run *run)
@@ -394,7 +423,9 @@ enum result schedule_run(struct run *run, struct error *err)
     if (!work)
         record_note(run, "every producer is covered by evidence; nothing has to run");
     tell_progress(run);
-    enum result r = work ? run_procedures(run, PROCEDURE_BEFORE, err) : RESULT_OK;
+    enum result r = reuse_known(run, err);
+    if (r == RESULT_OK && work)
+        r = run_procedures(run, PROCEDURE_BEFORE, err);
     if (r == RESULT_OK)
         r = run_producers(run, err);
     if (r == RESULT_OK && work)

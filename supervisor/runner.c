@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -19,9 +21,8 @@
 struct piped {
     struct collect *collect;
     struct process process;
-    int fds[3]; /* our ends of stdin, stdout, stderr; -1 when closed */
+    int fds[3]; /* our ends of stdout and stderr, by their numbers; -1 when closed */
     sd_event_source *sources[3];
-    size_t written;
     bool running, too_long;
 };
 
@@ -46,21 +47,6 @@ static void piped_done(struct piped *piped)
     process_close(&piped->process);
 }
 
-static int feed(sd_event_source *source, int fd, uint32_t revents, void *context)
-{
-    (void)source, (void)revents;
-    struct piped *piped = context;
-    const struct collect *collect = piped->collect;
-    size_t left = collect->input_length - piped->written;
-    ssize_t n = write(fd, (const char *)collect->input + piped->written, left);
-    if (n > 0)
-        piped->written += (size_t)n;
-    /* A program that does not want to read it all is not at fault. */
-    if (piped->written == collect->input_length || (n < 0 && errno != EAGAIN && errno != EINTR))
-        piped_shut(piped, STDIN_FILENO);
-    return 0;
-}
-
 static void keep(struct piped *piped, int index, const char *bytes, size_t length)
 {
     struct text *text = index == STDOUT_FILENO ? &piped->collect->output : &piped->collect->complaint;
@@ -72,25 +58,34 @@ static void keep(struct piped *piped, int index, const char *bytes, size_t lengt
     piped->too_long |= index == STDOUT_FILENO && length > room;
 }
 
-/* Reads once; false when there is nothing now. Closes at the end. */
-static bool take(struct piped *piped, int index)
+/* Reads once, at most `limit` bytes; how many there were. Closes at the end. */
+static size_t take(struct piped *piped, int index, size_t limit)
 {
     char chunk[CHUNK_BYTES];
-    if (piped->fds[index] < 0)
-        return false;
-    ssize_t n = read(piped->fds[index], chunk, sizeof(chunk));
+    ssize_t n = read(piped->fds[index], chunk, limit < sizeof(chunk) ? limit : sizeof(chunk));
     if (n > 0)
         keep(piped, index, chunk, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         piped_shut(piped, index);
-    return n > 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The rest after the exit: what the pipe holds now. A helper that still holds the other end is not waited
+ * for. */
+static void take_held(struct piped *piped, int index)
+{
+    int held = 0;
+    if (piped->fds[index] < 0 || ioctl(piped->fds[index], FIONREAD, &held) != 0)
+        return;
+    for (size_t left = (size_t)held, got = 1; left > 0 && got > 0; left -= got)
+        got = take(piped, index, left);
 }
 
 static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
     (void)source, (void)revents;
     struct piped *piped = context;
-    take(piped, piped->fds[STDOUT_FILENO] == fd ? STDOUT_FILENO : STDERR_FILENO);
+    take(piped, piped->fds[STDOUT_FILENO] == fd ? STDOUT_FILENO : STDERR_FILENO, CHUNK_BYTES);
     return 0;
 }
 
@@ -99,8 +94,7 @@ static enum result watch(
 {
     piped->fds[index] = fd;
     fd_set_nonblocking(fd);
-    int r = sd_event_add_io(supervisor->event, &piped->sources[index], fd,
-        index == STDIN_FILENO ? EPOLLOUT : EPOLLIN, index == STDIN_FILENO ? feed : on_readable, piped);
+    int r = sd_event_add_io(supervisor->event, &piped->sources[index], fd, EPOLLIN, on_readable, piped);
     return r < 0 ? error_errno(err, -r, "cannot watch a pipe") : RESULT_OK;
 }
 
@@ -116,19 +110,36 @@ static void child_ends_close(struct child_ends *ends)
         fd_close(ends->fds[i]);
 }
 
-static enum result open_pipes(
+/* A file in memory: nothing to feed, and no harm when the program reads less than it is given. */
+static enum result open_input(const struct collect *collect, int *ret_fd, struct error *err)
+{
+    if (collect->input == NULL)
+        return RESULT_OK;
+    _cleanup_(fd_cleanup) int fd = memfd_create("tenure-input", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, errno, "cannot make the input of %s", collect->argv[0]);
+    enum result r = fd_write_all(fd, collect->input, collect->input_length, err);
+    if (r != RESULT_OK)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return error_errno(err, errno, "cannot rewind the input of %s", collect->argv[0]);
+    *ret_fd = fd;
+    fd = -1;
+    return RESULT_OK;
+}
+
+static enum result open_ends(
     struct supervisor *supervisor, struct piped *piped, struct child_ends *ends, struct error *err)
 {
-    for (int i = piped->collect->input != NULL ? 0 : 1; i < 3; i++) {
+    enum result r = open_input(piped->collect, &ends->fds[STDIN_FILENO], err);
+    for (int i = STDOUT_FILENO; i <= STDERR_FILENO && r == RESULT_OK; i++) {
         int fds[2];
         if (pipe2(fds, O_CLOEXEC) < 0)
             return error_errno(err, errno, "cannot create a pipe");
-        ends->fds[i] = i == STDIN_FILENO ? fds[0] : fds[1];
-        enum result r = watch(supervisor, piped, i, i == STDIN_FILENO ? fds[1] : fds[0], err);
-        if (r != RESULT_OK)
-            return r;
+        ends->fds[i] = fds[1];
+        r = watch(supervisor, piped, i, fds[0], err);
     }
-    return RESULT_OK;
+    return r;
 }
 
 /* The caller's own environment without GIT_*: a hook's settings must not reach the git that we ask. */
@@ -157,6 +168,7 @@ static enum result spawn_piped(struct supervisor *supervisor, struct piped *pipe
         .stdout_fd = ends->fds[1],
         .stderr_fd = ends->fds[2],
         .deadline_boot_ms = gate_deadline(&supervisor->gate),
+        .files = supervisor->files.rlim_max != 0 ? &supervisor->files : NULL,
     };
     gate_enter(&supervisor->gate);
     enum result r = gate_may_run(&supervisor->gate)
@@ -176,7 +188,7 @@ static enum result stopped_error(struct error *err)
 static enum result piped_start(struct supervisor *supervisor, struct piped *piped, struct error *err)
 {
     _cleanup_(child_ends_close) struct child_ends ends = {{-1, -1, -1}};
-    enum result r = open_pipes(supervisor, piped, &ends, err);
+    enum result r = open_ends(supervisor, piped, &ends, err);
     if (r != RESULT_OK)
         return r;
     const char **own = piped->collect->environment == NULL ? own_environment() : NULL;
@@ -241,17 +253,15 @@ static enum result wait_for_all(struct supervisor *supervisor, struct run *run, 
     return stopped ? stopped_error(err) : RESULT_OK;
 }
 
-/* What the pipes hold after the exit; a helper that still holds the other end is not waited for. */
 static enum result take_rest(struct run *run, struct error *err)
 {
     for (size_t i = 0; i < run->count; i++) {
         struct piped *piped = &run->items[i];
-        for (int index = STDOUT_FILENO; index <= STDERR_FILENO; index++)
-            while (!piped->too_long && take(piped, index))
-                continue;
+        take_held(piped, STDOUT_FILENO);
+        take_held(piped, STDERR_FILENO);
         if (piped->too_long)
             return error_set(
-                err, RESULT_INVALID, 0, "%s printed more than was expected", piped->collect->argv[0]);
+                err, RESULT_INVALID, 0, "the output of %s is larger than it may be", piped->collect->argv[0]);
     }
     return RESULT_OK;
 }
@@ -278,8 +288,10 @@ static enum result runner_run(
     if (r == RESULT_OK)
         r = waited == RESULT_OK ? take_rest(&run, err) : waited;
     supervisor->run = NULL;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        sweep_session(supervisor, run.items[i].process.pid);
         piped_done(&run.items[i]);
+    }
     free(run.items);
     return r;
 }

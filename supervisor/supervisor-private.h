@@ -62,6 +62,7 @@ struct supervisor {
     sd_event *event;
     sd_event_source *timer, *wake;
     struct signals signals;
+    struct rlimit64 files; /* RLIMIT_NOFILE as it was: the work's */
     int loop_fd;
     struct gate gate;
     struct containment *containment;
@@ -158,6 +159,8 @@ void outcome_end(struct supervisor *supervisor, struct job *job, bool survived);
 
 /* The leader was reaped: ends what it left; the outcome follows at once when that is nothing. */
 void sweep_begin(struct supervisor *supervisor, struct job *job);
+/* Kills what is left of a session whose leader was reaped. */
+void sweep_session(struct supervisor *supervisor, pid_t session);
 void sweep_look(struct supervisor *supervisor, struct job *job, int64_t now, int64_t *due);
 
 /* ---- account.c ---- */

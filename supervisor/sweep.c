@@ -136,3 +136,13 @@ void sweep_look(struct supervisor *supervisor, struct job *job, int64_t now, int
     else
         due_at(due, now + SWEEP_INTERVAL_MS);
 }
+
+void sweep_session(struct supervisor *supervisor, pid_t session)
+{
+    if (session <= 0 || nothing_lives(supervisor))
+        return;
+    struct sweep sweep = {.session = session, .signal = SIGKILL};
+    gate_enter(&supervisor->gate);
+    sweep_pass(&sweep, NULL);
+    gate_leave(&supervisor->gate);
+}

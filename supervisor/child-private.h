@@ -24,7 +24,9 @@ struct child_plan {
     int keep[CHILD_KEEP_MAX]; /* every descriptor above that is 3 or more, ascending, no number twice */
     int keep_count;
     pid_t parent;
-    int64_t deadline_ns; /* of CLOCK_BOOTTIME as this process reads it; 0: none */
+    bool has_files;
+    struct rlimit64 files; /* see struct spawn_request */
+    int64_t deadline_ns;   /* of CLOCK_BOOTTIME as this process reads it; 0: none */
 };
 
 /* What clone(2) runs; `plan` is a struct child_plan. Never returns to its caller. */

@@ -118,6 +118,8 @@ _bare_ int child_main(void *context)
     if (!stdio_place(plan) || !descriptors_end(plan))
         child_fail(plan, SPAWN_DESCRIPTORS, errno);
     signals_default();
+    if (plan->has_files)
+        CALL(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan->files, NULL);
     CALL(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0);
     if (deadline_has_passed(plan))
         child_fail(plan, SPAWN_LAPSED, ETIME);

@@ -144,6 +144,7 @@ static enum result job_start(
         .stdout_fd = request->captured ? child_fd : STDOUT_FILENO,
         .stderr_fd = request->captured ? child_fd : STDERR_FILENO,
         .deadline_boot_ms = MUTANT("deadline-spawn") ? 0 : gate_deadline(&supervisor->gate),
+        .files = supervisor->files.rlim_max != 0 ? &supervisor->files : NULL,
     };
     struct spawn_failure failure = {.step = SPAWN_STARTED};
     _cleanup_(error_done) struct error why = {0};

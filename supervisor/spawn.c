@@ -139,7 +139,10 @@ static void plan_fill(
         .report_fd = report_fd,
         .parent = getpid(),
         .deadline_ns = deadline_of_kernel(request->deadline_boot_ms),
+        .has_files = request->files != NULL,
     };
+    if (request->files != NULL)
+        plan->files = *request->files;
     for (int i = 0; i < 3; i++)
         keep_add(plan, plan->stdio[i]);
     keep_add(plan, plan->directory_fd);

@@ -14,6 +14,8 @@
 #ifndef SUPERVISOR_SPAWN_H
 #define SUPERVISOR_SPAWN_H
 
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "supervisor/process.h"
 
@@ -39,6 +41,7 @@ struct spawn_request {
     int directory_fd;                   /* O_PATH or O_DIRECTORY descriptor of the work directory */
     int stdin_fd, stdout_fd, stderr_fd; /* -1: /dev/null; otherwise duplicated, the caller keeps its own */
     int64_t deadline_boot_ms;           /* 0: none */
+    const struct rlimit64 *files;       /* RLIMIT_NOFILE of the program; NULL: ours */
 };
 
 struct spawn_failure {

@@ -21,6 +21,22 @@ const struct stop *supervisor_stop_of(const struct supervisor *supervisor)
 
 /* ---- start and free ---- */
 
+/* Many jobs take more descriptors than the soft limit usually allows. The work keeps it: select(2) relies on
+ * it. */
+static void files_raise(struct supervisor *supervisor)
+{
+    if (getrlimit64(RLIMIT_NOFILE, &supervisor->files) != 0)
+        return;
+    struct rlimit64 raised = {.rlim_cur = supervisor->files.rlim_max, .rlim_max = supervisor->files.rlim_max};
+    (void)!setrlimit64(RLIMIT_NOFILE, &raised);
+}
+
+static void files_restore(const struct supervisor *supervisor)
+{
+    if (supervisor->files.rlim_max != 0)
+        (void)!setrlimit64(RLIMIT_NOFILE, &supervisor->files);
+}
+
 static enum result start_guard(struct supervisor *supervisor, struct error *err)
 {
     const struct supervisor_options *options = &supervisor->options;
@@ -76,6 +92,7 @@ enum result supervisor_start(
     gate_init(&supervisor->gate, options->clock,
         lease_own_deadline_ms(options->sent_boot_ms, options->terms.ttl_ms));
     signals_begin(&supervisor->signals, SIGNALS_ALL);
+    files_raise(supervisor);
     runner_init(supervisor);
     enum result r = start_all(supervisor, err);
     if (r != RESULT_OK) {
@@ -100,6 +117,7 @@ void supervisor_free(struct supervisor *supervisor)
         containment_close(supervisor->containment);
     loop_close(supervisor);
     fd_close(supervisor->loop_fd);
+    files_restore(supervisor);
     signals_end(&supervisor->signals);
     gate_done(&supervisor->gate);
     reason_done(&supervisor->stop.reason);

@@ -2,11 +2,15 @@
  * each. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "completion/completion-private.h"
 #include "completion/demand/pathspec.h"
+
+#define JOB_FILES 4  /* of each job */
+#define OWN_FILES 28 /* of the run itself, and while git looks at the tree */
 
 static enum result record(
     struct run *run, const struct journal_event *event, enum journal_durability durability, struct error *err)
@@ -295,12 +299,22 @@ static enum result begin_step(struct run *run, size_t index, struct error *err)
     return step->reuse ? reuse_step(run, step, err) : start_step(run, step, err);
 }
 
+/* As many as the limit for descriptors bears (RLIMIT_NOFILE); one at least. */
+static size_t places_at_most(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    size_t left = files.rlim_cur > OWN_FILES ? (size_t)files.rlim_cur - OWN_FILES : 0;
+    return left / JOB_FILES > 0 ? left / JOB_FILES : 1;
+}
+
 static size_t places(const struct run *run)
 {
-    if (run->options->jobs > 0)
-        return run->options->jobs;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return processors > 0 ? (size_t)processors : 1;
+    size_t wanted = run->options->jobs > 0 ? run->options->jobs : processors > 0 ? (size_t)processors : 1;
+    size_t most = places_at_most();
+    return wanted < most ? wanted : most;
 }
 
 /* Starts what can be started now. BUSY is not an error: the gate is closed, and opens with an event. */

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# Many at once.
+
+load helpers
+load leases
+
+setup() {
+    sandbox
+    repository
+}
+teardown() { sandbox_end; }
+
+@test "a hundred done at once in one checkout: one runs, ninety-nine say held, each with one cause" {
+    # The work lasts until all the others have answered.
+    producers once="echo x >>'$HOME/runs'; $(waits_for "$HOME/go")"
+    local i pids=() winners=0 held=0 winner
+    for ((i = 0; i < 100; i++)); do
+        background "run$i" "$TENURE" done --json
+        pids+=("$PID")
+    done
+    wait_for 100 all_but_one_ended "${pids[@]}"
+    : >"$HOME/go"
+    for ((i = 0; i < 100; i++)); do
+        finish "run$i" "${pids[i]}"
+        case $RC in
+        0) winners=$((winners + 1)) winner=$(jq -r .attempt.id <<<"$OUT") ;;
+        3) held=$((held + 1)) ;;
+        *) finished_with "0 or 3" ;;
+        esac
+    done
+    [ $winners = 1 ]
+    [ $held = 99 ]
+    [ "$(cat "$SANDBOX"/run*.out | jq -s --arg id "$winner" 'map(select(.exit == 3 and (.pending | type == "object"
+        and .attempt == $id and (.reconnect | startswith("tenure attach T-"))))) | length')" = 99 ]
+    [ "$(wc -l <"$HOME/runs")" = 1 ]
+    [ "$(db "SELECT count(*) FROM attempt")" = 1 ]
+    has_ended passed passed "$winner"
+    # Who was only told that it is held leaves no journal.
+    [ "$(ls "$XDG_STATE_HOME/tenure/journals" | wc -l)" = 1 ]
+}
+all_but_one_ended() {
+    local pid lives=0
+    for pid; do ended "$pid" || lives=$((lives + 1)); done
+    [ $lives = 1 ]
+}
+
+@test "with --wait all of them end with 0, and each producer ran exactly once" {
+    producers first="echo x >>'$HOME/first'" second="echo x >>'$HOME/second'; sleep 0.5"
+    local i pids=() count=100
+    for ((i = 0; i < count; i++)); do
+        background "run$i" "$TENURE" done --wait
+        pids+=("$PID")
+    done
+    for ((i = 0; i < count; i++)); do
+        finish "run$i" "${pids[i]}" 120
+        finished_with 0
+    done
+    [ "$(wc -l <"$HOME/first")" = 1 ]
+    [ "$(wc -l <"$HOME/second")" = 1 ]
+    [ "$(db "SELECT count(*) FROM attempt")" = 1 ]
+    [ "$(db "SELECT count(*) FROM proof")" = 1 ]
+}
+
+@test "L11: never rescued while alive: one is renewed, while ten others start, die and are recovered" {
+    producers slow="$(waits_for "$HOME/go")"
+    background run "$TENURE" done
+    pid=$PID
+    wait_for 30 work_runs slow
+    id=$(newest)
+    watch_store
+    subject=$(db "SELECT subject FROM subject WHERE attempt = '$id' AND subject LIKE 'checkout:%'")
+    local i others=()
+    for ((i = 0; i < 10; i++)); do
+        # Each wants what it holds, or a subject of its own on which somebody died before.
+        # shellcheck disable=SC2016
+        background "other$i" bash -c 'while [ ! -e "$0/go" ]; do
+                "$TENURE" run --subject "$1" -- true; [ $? = 123 ] || exit 1
+                TENURE_FAILPOINT=supervisor-after-spawn:kill "$TENURE" run --subject "$2" --ttl 2s -- true
+                [ $? = 137 ] || exit 2
+                "$TENURE" run --subject "$2" --ttl 2s -- true || exit 3
+            done 2>/dev/null' "$HOME" "$subject" "own:$i"
+        others+=("$PID")
+    done
+    # Some lease times long, and until enough was recovered meanwhile.
+    wait_for $((60 * ROUNDS)) is_there "SELECT count(*) >= $((20 * ROUNDS)) FROM seen WHERE what = 'renewal' AND attempt = '$id'"
+    wait_for 60 is_there "SELECT count(*) >= 20 FROM attempt WHERE reason_code = 'owner-gone'"
+    [ "$(field state "$id")" = running ]
+    : >"$HOME/go"
+    finish run "$pid"
+    finished_with 0
+    for ((i = 0; i < 10; i++)); do
+        finish "other$i" "${others[i]}"
+        finished_with 0
+    done
+    has_ended passed passed "$id"
+    [ "$(db "SELECT count(*) FROM seen WHERE what = 'retired' AND attempt = '$id'")" = 0 ]
+    [ "$(records_of "$id" | grep -c '"kind":"frozen"')" = 0 ]
+    terminal_kept
+}

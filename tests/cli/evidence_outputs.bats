@@ -110,7 +110,8 @@ makes_build_run() {
     [ "$(plan_of use)" = ran ] # it cannot be known before
     exits 0
     was build=ran use=reused
-    [ "$(ran_times "$SANDBOX/build.ran")" = 2 ] && [ "$(ran_times "$SANDBOX/use.ran")" = 1 ]
+    [ "$(ran_times "$SANDBOX/build.ran")" = 2 ]
+    [ "$(ran_times "$SANDBOX/use.ran")" = 1 ]
     # Other outputs: not.
     echo uno >src/one
     commit_all

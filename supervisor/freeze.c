@@ -118,7 +118,8 @@ static struct reason lapse_reason(const struct supervisor *supervisor, int64_t n
     if (!busy)
         return reason_make(
             "lease-lost", "the lease could not be renewed for %s while the work was frozen", waited);
-    _cleanup_(mem_free) char *store = store_url_printable(supervisor->options.store->url);
+    const char *url = supervisor->options.store->url;
+    _cleanup_(mem_free) char *store = url ? store_url_printable(url) : mem_string("on this machine");
     return reason_make("lease-lost",
         "the store %s stayed locked by another program while the work was frozen for %s", store, waited);
 }

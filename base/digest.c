@@ -116,6 +116,6 @@ bool hex_decode(const char *hex, void *ret, size_t length)
         return false;
     uint8_t *to = ret;
     for (size_t i = 0; i < length; i++)
-        to[i] = (uint8_t)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
+        to[i] = (uint8_t)(hex_value(hex[2 * i]) * 16 + hex_value(hex[2 * i + 1]));
     return true;
 }

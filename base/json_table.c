@@ -55,7 +55,7 @@ static enum result too_long(const struct json_reading *reading, size_t limit)
 
 static enum result read_string(const struct json_reading *reading, struct json_object *value)
 {
-    const char *string = NULL;
+    const char *string = "";
     size_t length = 0, limit = (size_t)reading->field->max;
     enum result r = string_of(reading, value, &string, &length);
     if (r != RESULT_OK)
@@ -70,7 +70,7 @@ static enum result read_string(const struct json_reading *reading, struct json_o
 
 static enum result read_buffer(const struct json_reading *reading, struct json_object *value)
 {
-    const char *string = NULL;
+    const char *string = "";
     size_t length = 0, size = (size_t)reading->field->max;
     enum result r = string_of(reading, value, &string, &length);
     if (r != RESULT_OK)
@@ -118,7 +118,7 @@ static enum result read_boolean(const struct json_reading *reading, struct json_
 
 static enum result read_duration(const struct json_reading *reading, struct json_object *value)
 {
-    const char *string = NULL;
+    const char *string = "";
     size_t length = 0;
     int64_t ms = 0;
     if (!json_object_is_type(value, json_type_string))

@@ -50,7 +50,7 @@ static int64_t rest_read(const struct tail *tail, int64_t at, void *buffer, size
     _cleanup_(text_done) struct text statement = {0};
     if (tail_dropped_bytes(tail) > 0)
         output_statement(tail_dropped_bytes(tail), NULL, &statement);
-    if (at >= (int64_t)statement.length)
+    if (statement.bytes == NULL || at >= (int64_t)statement.length)
         return tail_read(tail, at - (int64_t)statement.length, buffer, size);
     size_t left = statement.length - (size_t)at;
     size_t length = left < size ? left : size;

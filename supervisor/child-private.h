@@ -29,7 +29,7 @@ struct child_plan {
     int64_t deadline_ns;   /* of CLOCK_BOOTTIME as this process reads it; 0: none */
 };
 
-/* What clone(2) runs; `plan` is a struct child_plan. Never returns to its caller. */
-int child_main(void *plan);
+/* What clone(2) runs; `context` is a struct child_plan. Never returns to its caller. */
+int child_main(void *context);
 
 #endif

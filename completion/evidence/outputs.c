@@ -136,8 +136,8 @@ static enum result look_children(
     digest_init(&digest, DIGEST_BYTES);
     digest_number(&digest, names->count);
     for (size_t i = 0; i < names->count; i++) {
-        uint32_t mode;
-        char child[DIGEST_HEX_SIZE];
+        uint32_t mode = 0;
+        char child[DIGEST_HEX_SIZE] = "";
         enum result r = look_entry(look, fd, names->items[i], depth, &mode, child);
         if (r != RESULT_OK)
             return r;

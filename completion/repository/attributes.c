@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/memory.h"
@@ -26,6 +28,8 @@ static const struct word WORDS[] = {
 static unsigned file_converts(int directory_fd, const char *path, bool nofollow)
 {
     _cleanup_(text_done) struct text text = {0};
+    if (faccessat(directory_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+        return 0; /* most often, and without the cost of words about it */
     enum result r = file_read(directory_fd, path, nofollow, ATTRIBUTES_LIMIT_BYTES, &text, NULL);
     if (r != RESULT_OK)
         return r == RESULT_ABSENT ? 0 : CONVERTS_ALL;

@@ -129,6 +129,7 @@ static void plan_fill(
     struct child_plan *plan, const struct spawn_request *request, const char *path, int report_fd)
 {
     static char *const NOTHING[] = {NULL};
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a failed preparation is never RESULT_OK */
     *plan = (struct child_plan){
         .path = path,
         /* execve(2) takes pointers to what it does not change */

@@ -144,7 +144,7 @@ static void key_ring_add(struct key_ring *ring, struct public_key *key)
 
 enum result key_ring_add_file(struct key_ring *ring, const char *path, struct error *err)
 {
-    struct public_key key;
+    struct public_key key = {0};
     enum result r = public_key_read(path, &key, err);
     if (r == RESULT_OK)
         key_ring_add(ring, &key);

@@ -142,14 +142,17 @@ static void live_frame(void *context, const struct text *lines, bool last, struc
     _cleanup_(text_done) struct text drawn = {0};
     struct terminal_size size = terminal_size_of(screen->options.look.fd);
     int64_t now = boot_now(screen);
+    bool ours = terminal_is_ours(screen->options.look.fd);
     terminal_guard_enter();
     pthread_mutex_lock(&screen->mutex);
     bool frozen = screen->board.frozen_boot_ms != 0;
-    if (!last)
+    if (!last && ours)
         frame_draw(&screen->board, &screen->options.look, size, now, &frame);
     pthread_mutex_unlock(&screen->mutex);
     forget_when_stopped(screen, now, frozen || screen->was_frozen);
     screen->was_frozen = frozen;
+    if (!ours)
+        screen->region.count = 0;
     frame_text(&frame, &drawn);
     bool same = drawn.length == screen->drawn.length &&
                 (drawn.length == 0 || memcmp(drawn.bytes, screen->drawn.bytes, drawn.length) == 0);

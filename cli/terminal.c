@@ -47,6 +47,12 @@ struct terminal_size terminal_size_of(int fd)
     return ret;
 }
 
+bool terminal_is_ours(int fd)
+{
+    pid_t foreground = tcgetpgrp(fd);
+    return foreground < 0 || foreground == getpgrp();
+}
+
 static const char *const STYLES[STYLE_MAX] = {
     [STYLE_PLAIN] = "",
     [STYLE_BOLD] = "\x1b[1m",

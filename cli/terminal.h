@@ -34,6 +34,9 @@ struct look look_at(int fd, enum color_choice color);
 /* The size now; 80 by 24 when nobody knows. */
 struct terminal_size terminal_size_of(int fd);
 
+/* False in the background of a shell with job control: the cursor is the shell's. */
+bool terminal_is_ours(int fd);
+
 /* The escape sequence that begins a style, "" when nothing is colored. style_end ends every style. */
 const char *style_begin(const struct look *look, enum style style);
 const char *style_end(const struct look *look, enum style style);

@@ -35,12 +35,12 @@ standing() { [ "$(ps -o stat= -p "$1" | cut -c1)" = T ]; }
 stop_process() { kill -STOP "$1" && wait_for 10 standing "$1"; }
 
 watch_store() {
-    db "CREATE TABLE seen (n INTEGER PRIMARY KEY, what TEXT, attempt TEXT);
+    db "CREATE TABLE seen (n INTEGER PRIMARY KEY, what TEXT, attempt TEXT, at INTEGER);
         CREATE TRIGGER seen_late AFTER UPDATE ON attempt WHEN OLD.state NOT IN ('planning', 'running')
             BEGIN INSERT INTO seen (what, attempt) VALUES ('late', OLD.id); END;
         CREATE TRIGGER seen_renewal AFTER UPDATE OF renewed_at ON attempt WHEN OLD.state IN ('planning', 'running')
             AND NEW.state = OLD.state AND NEW.renewed_at IS NOT OLD.renewed_at
-            BEGIN INSERT INTO seen (what, attempt) VALUES ('renewal', OLD.id); END;
+            BEGIN INSERT INTO seen (what, attempt, at) VALUES ('renewal', OLD.id, NEW.renewed_at); END;
         CREATE TRIGGER seen_evidence AFTER INSERT ON evidence
             BEGIN INSERT INTO seen (what, attempt) VALUES ('evidence', NEW.attempt); END;
         CREATE TRIGGER seen_history AFTER INSERT ON history
@@ -53,6 +53,11 @@ terminal_kept() {
         return 1
     }
 }
+
+# The widest gap between two renewals since the store is watched, and how many there were.
+widest_gap() { db "SELECT max(gap) FROM (SELECT at - lag(at) OVER (ORDER BY n) AS gap FROM seen WHERE what = 'renewal' AND attempt = '$1')"; }
+renewed() { is_there "SELECT count(*) >= $2 FROM seen WHERE what = 'renewal' AND attempt = '$1'"; } # ATTEMPT TIMES
+renewals() { db "SELECT count(*) FROM seen WHERE what = 'renewal' AND attempt = '$1'"; }
 
 dump_row() { db -cmd '.mode quote' "SELECT * FROM attempt WHERE id = '$1'"; }
 keep_row() { dump_row "$1" >"$SANDBOX/row.$1"; }

@@ -52,6 +52,19 @@ static void tell_progress(struct run *run)
 
 /* ---- the tree ---- */
 
+/* The usual reason at first: what producers make is not ignored yet. */
+static enum result refuse_moved(struct run *run, const struct candidate *now, struct error *err)
+{
+    _cleanup_(text_done) struct text lines = {0};
+    run->moved = true;
+    if (!config_ignore_lines(&run->config, now, &lines))
+        return RESULT_CONFLICT;
+    _cleanup_(mem_free) char *message = mem_string(err->message);
+    error_done(err);
+    return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: add %s to .gitignore",
+        message, lines.bytes);
+}
+
 enum result schedule_look(struct run *run, struct error *err)
 {
     if (run->options->dirty || run->looked)
@@ -66,8 +79,9 @@ enum result schedule_look(struct run *run, struct error *err)
     if (r != RESULT_OK)
         return r;
     r = candidate_check_same(&run->candidate, &now, err);
+    if (r == RESULT_CONFLICT)
+        r = refuse_moved(run, &now, err);
     candidate_done(&now);
-    run->moved |= r == RESULT_CONFLICT;
     run->looked = r == RESULT_OK;
     return r;
 }

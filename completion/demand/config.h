@@ -87,6 +87,10 @@ _must_use_ enum result config_read(int top_fd, struct config *ret, struct text *
 _must_use_ enum result config_check_clean(
     const struct config *config, const struct candidate *candidate, struct error *err);
 
+/* Appends the lines that .gitignore lacks, so that outputs of producers do not count as changes: quoted, with
+ * commas between them. False: there is none. */
+bool config_ignore_lines(const struct config *config, const struct candidate *candidate, struct text *ret);
+
 /* Refuses an input glob that matches none of the candidate's files, with its position. */
 _must_use_ enum result config_check_inputs(
     const struct config *config, const struct candidate *candidate, struct error *err);

@@ -83,6 +83,16 @@ static size_t add_ignore_lines(
     return shown;
 }
 
+bool config_ignore_lines(const struct config *config, const struct candidate *candidate, struct text *ret)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < config->producer_count; i++) {
+        shown = add_ignore_lines(&config->producers[i].outputs, candidate, shown, ret);
+        shown = add_ignore_lines(&config->producers[i].artifacts, candidate, shown, ret);
+    }
+    return shown > 0;
+}
+
 enum result config_check_clean(
     const struct config *config, const struct candidate *candidate, struct error *err)
 {
@@ -90,12 +100,7 @@ enum result config_check_clean(
     if (r != RESULT_INVALID)
         return r;
     _cleanup_(text_done) struct text lines = {0};
-    size_t shown = 0;
-    for (size_t i = 0; i < config->producer_count; i++) {
-        shown = add_ignore_lines(&config->producers[i].outputs, candidate, shown, &lines);
-        shown = add_ignore_lines(&config->producers[i].artifacts, candidate, shown, &lines);
-    }
-    if (shown)
+    if (config_ignore_lines(config, candidate, &lines))
         error_remedy(err, "producers leave these behind: add %s to .gitignore", lines.bytes);
     return r;
 }

@@ -196,7 +196,8 @@ static void tell_reserved(struct hold *hold)
         .ttl_ms = hold->options.terms.ttl_ms,
     };
     FAILPOINT("hold-before-reserved-record");
-    hold_tell(hold, &event, JOURNAL_DURABLE);
+    /* The store's record names this journal, whose header is durable. Short commands make do with that. */
+    hold_tell(hold, &event, hold->options.bind_now ? JOURNAL_LAZY : JOURNAL_DURABLE);
     FAILPOINT("hold-after-reserved-record");
 }
 

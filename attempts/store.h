@@ -226,6 +226,7 @@ struct proof_query {
     const char *tree;       /* NULL: any */
     const char *commit;     /* NULL: any */
     const char *demand;     /* NULL: any */
+    int64_t before_fence;   /* older than this one; 0: any */
 };
 /* The newest that fits. ABSENT when none does. */
 _must_use_ enum result store_proof_find(

@@ -149,7 +149,7 @@ enum result sqlite_proof_find(
     bool found = false;
     enum result r = database_start(store, SQL_SQLITE_PROOF_FIND,
         VALUES(value_text(query->repository), value_text(query->tree), value_text(query->commit),
-            value_text(query->demand)),
+            value_text(query->demand), value_integer(query->before_fence)),
         &statement, err);
 
     if (r == RESULT_OK)

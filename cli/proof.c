@@ -6,6 +6,7 @@
 #include "cli/here.h"
 #include "cli/report.h"
 #include "cli/stored.h"
+#include "cli/trust.h"
 
 static int print_json(const struct cli *cli, const struct proof *proof)
 {
@@ -50,8 +51,11 @@ static int proof_run(struct cli *cli)
 {
     _cleanup_(error_done) struct error err = {0};
     _cleanup_(stored_proof_done) struct stored_proof stored = {0};
+    _cleanup_(key_ring_done) struct key_ring ring = {0};
     const char *typed = cli->options.words.count > 0 ? cli->options.words.items[0] : "HEAD";
-    enum result r = stored_proof_find(cli, typed, &stored, &err);
+    if (trust_read(cli, &ring, &err) != RESULT_OK)
+        return report_error_as(cli, &err, OUTCOME_REFUSED);
+    enum result r = stored_proof_find(cli, typed, &ring, &stored, &err);
     if (r == RESULT_OK)
         return print(cli, &stored.proof);
     return report_error_as(

@@ -9,9 +9,9 @@
 #include "base/files.h"
 #include "base/json_table.h"
 #include "base/memory.h"
-#include "cli/here.h"
 #include "cli/report.h"
 #include "cli/stored.h"
+#include "cli/trust.h"
 #include "cli/verdict.h"
 #include "completion/proof/verify.h"
 #include "completion/repository/candidate.h"
@@ -83,48 +83,17 @@ static enum result take_file(const struct cli *cli, const char *typed, struct su
     return r == RESULT_OK ? want_tree(cli, ret, err) : r;
 }
 
-static enum result take_stored(
-    const struct cli *cli, const char *typed, struct subject *ret, struct error *err)
+static enum result take_stored(const struct cli *cli, const char *typed, const struct key_ring *ring,
+    struct subject *ret, struct error *err)
 {
     _cleanup_(stored_proof_done) struct stored_proof stored = {0};
-    enum result r = stored_proof_find(cli, typed, &stored, err);
+    enum result r = stored_proof_find(cli, typed, ring, &stored, err);
     ret->commit = STEAL(stored.commit);
     ret->tree = STEAL(stored.tree);
     ret->name = mem_string(typed);
     if (r == RESULT_OK)
         text_append(&ret->envelope, stored.proof.envelope, stored.proof.envelope_length);
     return r;
-}
-
-/* ---- who is trusted ---- */
-
-static enum result add_user_keys(struct key_ring *ring, struct error *err)
-{
-    static const char *const FOLDERS[] = {"keys", "trusted"};
-    _cleanup_(mem_free) char *config = NULL;
-    enum result r = directory_config(&config, err);
-    for (size_t i = 0; r == RESULT_OK && i < ARRAY_SIZE(FOLDERS); i++) {
-        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, FOLDERS[i]);
-        r = key_ring_add_directory(ring, path, err);
-    }
-    return r;
-}
-
-static enum result trust(const struct cli *cli, struct key_ring *ring, struct error *err)
-{
-    const struct words *keys = &cli->options.keys;
-    enum result r = RESULT_OK;
-    for (size_t i = 0; r == RESULT_OK && i < keys->count; i++)
-        r = key_ring_add_file(ring, keys->items[i], err);
-    if (r != RESULT_OK || keys->count > 0)
-        return r;
-    _cleanup_(here_done) struct here here = {0};
-    here_look(false, &here);
-    if (here.inside) {
-        _cleanup_(mem_free) char *path = mem_format("%s/.tenure/keys", here.top);
-        r = key_ring_add_directory(ring, path, err);
-    }
-    return r == RESULT_OK ? add_user_keys(ring, err) : r;
 }
 
 /* ---- what is said ---- */
@@ -186,22 +155,18 @@ static int print_json(const struct cli *cli, const struct verify_result *result,
     return report_json(cli, document, status);
 }
 
-static int check(const struct cli *cli, const struct subject *subject)
+static int check(const struct cli *cli, const struct subject *subject, const struct key_ring *ring)
 {
     _cleanup_(error_done) struct error err = {0};
-    _cleanup_(key_ring_done) struct key_ring ring = {0};
     struct verify_result result = {0};
-    enum result r = trust(cli, &ring, &err);
-    if (r != RESULT_OK)
-        return report_error_as(cli, &err, OUTCOME_REFUSED);
     struct verify_request request = {
         .envelope = subject->envelope.bytes ? subject->envelope.bytes : "",
         .length = subject->envelope.length,
-        .ring = &ring,
+        .ring = ring,
         .tree = subject->tree, /* another commit of the same tree is as good */
         .partial_allowed = cli->options.partial,
     };
-    r = proof_verify(&request, &result, &err);
+    enum result r = proof_verify(&request, &result, &err);
     if (r != RESULT_OK && result.refusal == VERIFY_OTHER_TREE && !err.remedy)
         error_remedy(&err, "name what it must be about: --commit COMMIT");
     int status = cli->options.json ? print_json(cli, &result, r == RESULT_OK ? NULL : &err)
@@ -215,11 +180,14 @@ static int verify_run(struct cli *cli)
 {
     _cleanup_(error_done) struct error err = {0};
     _cleanup_(subject_done) struct subject subject = {0};
+    _cleanup_(key_ring_done) struct key_ring ring = {0};
     const char *typed = cli->options.words.count > 0 ? cli->options.words.items[0] : "HEAD";
-    enum result r =
-        is_file(typed) ? take_file(cli, typed, &subject, &err) : take_stored(cli, typed, &subject, &err);
+    if (trust_read(cli, &ring, &err) != RESULT_OK)
+        return report_error_as(cli, &err, OUTCOME_REFUSED);
+    enum result r = is_file(typed) ? take_file(cli, typed, &subject, &err)
+                                   : take_stored(cli, typed, &ring, &subject, &err);
     if (r == RESULT_OK)
-        return check(cli, &subject);
+        return check(cli, &subject, &ring);
     /* The commit is there and its Proof is not: that is a verdict. */
     bool verdict = r == RESULT_ABSENT && subject.tree && !is_file(typed);
     return report_error_as(cli, &err, verdict ? OUTCOME_NEGATIVE : outcome_of_result(r));

@@ -270,7 +270,10 @@ static void tell_end(struct run *run, const struct stop *stop, const struct hold
             result->proof_id = mem_string(proof->row.id);
     } else {
         result->outcome = run->moved ? OUTCOME_MOVED : OUTCOME_NEGATIVE;
-        result->sentence = mem_string(ending->reason_text);
+        result->sentence =
+            run->options->dirty && !run->moved
+                ? mem_format("%s (on this dirty tree; not kept as evidence)", ending->reason_text)
+                : mem_string(ending->reason_text);
     }
 }
 

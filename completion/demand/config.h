@@ -22,7 +22,7 @@
 #define CONFIG_NAME "tenure.json"
 
 struct strings {
-    char **items;
+    char **items; /* NULL behind the last, as execve(2) wants it */
     size_t count;
 };
 

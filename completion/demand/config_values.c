@@ -79,7 +79,7 @@ enum result read_strings(const struct reading *reading, const char *pointer, str
     if (!length)
         return RESULT_OK;
     enum result r = RESULT_OK;
-    ret->items = mem_alloc(length * sizeof(*ret->items));
+    ret->items = mem_alloc((length + 1) * sizeof(*ret->items));
     for (; r == RESULT_OK && ret->count < length; ret->count += r == RESULT_OK)
         r = read_item(reading, pointer, array, ret->count, check, &ret->items[ret->count]);
     if (r == RESULT_OK && check) /* the words of a command may repeat */
@@ -121,7 +121,7 @@ enum result read_command(
     if (is_blank(string))
         return refuse_command(reading, pointer, "the command is empty");
     ret->shell = true;
-    ret->words.items = mem_alloc(sizeof(*ret->words.items));
+    ret->words.items = mem_alloc(2 * sizeof(*ret->words.items));
     ret->words.items[ret->words.count++] = mem_string(string);
     return RESULT_OK;
 }

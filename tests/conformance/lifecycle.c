@@ -221,7 +221,7 @@ static void done_passes_with_its_proof_alone(void **state)
                       trial = run(world, world->a, KIND_TRIAL, "b");
     struct proof_row proof = proof_of(world, "one");
     const struct proof_query any = {.tree = "7ee"}, none = {.tree = "other"}, all = {0};
-    const struct proof_query exact = {"repository-1", "7ee", "c0ffee", "demand-digest"};
+    const struct proof_query exact = {"repository-1", "7ee", "c0ffee", "demand-digest", 0};
     _cleanup_(proof_done) struct proof read = {0}, same = {0};
 
     REFUSED(world, RESULT_INVALID, settle(world->a, &done, ATTEMPT_PASSED));

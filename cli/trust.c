@@ -1,0 +1,34 @@
+#include "cli/trust.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "cli/here.h"
+
+static enum result add_user_keys(struct key_ring *ring, struct error *err)
+{
+    static const char *const FOLDERS[] = {"keys", "trusted"};
+    _cleanup_(mem_free) char *config = NULL;
+    enum result r = directory_config(&config, err);
+    for (size_t i = 0; r == RESULT_OK && i < ARRAY_SIZE(FOLDERS); i++) {
+        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, FOLDERS[i]);
+        r = key_ring_add_directory(ring, path, err);
+    }
+    return r;
+}
+
+enum result trust_read(const struct cli *cli, struct key_ring *ring, struct error *err)
+{
+    const struct words *keys = &cli->options.keys;
+    enum result r = RESULT_OK;
+    for (size_t i = 0; r == RESULT_OK && i < keys->count; i++)
+        r = key_ring_add_file(ring, keys->items[i], err);
+    if (r != RESULT_OK || keys->count > 0)
+        return r;
+    _cleanup_(here_done) struct here here = {0};
+    here_look(false, &here);
+    if (here.inside) {
+        _cleanup_(mem_free) char *path = mem_format("%s/.tenure/keys", here.top);
+        r = key_ring_add_directory(ring, path, err);
+    }
+    return r == RESULT_OK ? add_user_keys(ring, err) : r;
+}

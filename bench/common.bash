@@ -44,9 +44,10 @@ calc() { awk "BEGIN { printf \"%.${2:-1}f\", $1 }"; }
 compare() {
     local file=$1 runs=$2
     shift 2
-    hyperfine -N --warmup 3 --runs "$runs" --style none --export-json "$PLACE/$file.json" "$@" >/dev/null
+    hyperfine -N --warmup 3 --runs "$runs" --style none --export-json "$PLACE/$file.json" "$@" >/dev/null 2>&1
 }
 figure() { jq -r ".results[$2].$3 * 1000" "$PLACE/$1.json"; } # figure FILE INDEX median|user|system: milliseconds
+processor() { calc "$(figure "$1" "$2" user) + $(figure "$1" "$2" system)" 2; } # processor FILE INDEX: milliseconds
 
 # peak_mib COMMAND...
 peak_mib() { { "$PLACE/peak" "$@" 2>&1 >/dev/null || true; } | awk '/^peak / { m = $2 } END { printf "%.1f", m / 1024 }'; }

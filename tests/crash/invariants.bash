@@ -37,7 +37,7 @@ check_journals() {
         [[ $look != *settled* ]] || [ $rc = "$(tail -n 1 "$journal" | cut -d' ' -f3- | jq .exit_code)" ] ||
             complain "attach to $handle exits $rc: $(cat "$SANDBOX/attach.err")"
         [ $rc != 124 ] || complain "attach to $handle does not end; its owner is gone and its attempt over"
-        [ $rc != 70 ] && [ $rc -lt 128 ] || complain "attach to $handle exits $rc: $(cat "$SANDBOX/attach.err")"
+        [[ $look == *settled* ]] || { [ $rc != 70 ] && [ $rc -lt 128 ]; } || complain "attach to $handle exits $rc: $(cat "$SANDBOX/attach.err")"
         grep -qiE 'damage|corrupt' "$SANDBOX/attach.err" && complain "attach to $handle: $(cat "$SANDBOX/attach.err")"
     done
     return 0

@@ -115,6 +115,8 @@ static enum result pipe_open(int *ret_ours, int *ret_theirs, struct error *err)
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_errno(err, errno, "cannot make a pipe");
     fd_set_nonblocking(ends[0]);
+    /* Fewer turns between the program and us; where the user's limit does not allow it, more turns. */
+    (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     *ret_ours = ends[0];
     *ret_theirs = ends[1];
     return RESULT_OK;

@@ -119,7 +119,7 @@ troubled() { [ "$(grep -l '"kind":"renewal-trouble"' "$XDG_STATE_HOME"/tenure/jo
             *) echo "$size: exit status $rc"; cat "$SANDBOX/full.json" "$SANDBOX/full.err"; exit 94 ;;
             esac
             "$TENURE" status >"$SANDBOX/full.status" 2>&1 || { echo "$size: status:"; cat "$SANDBOX/full.status"; exit 95; }
-            mount -o remount,size=8m "$XDG_STATE_HOME"
+            mount --options-mode ignore -o remount,size=8m none "$XDG_STATE_HOME"
             timeout 60 "$TENURE" done >"$SANDBOX/full.next" 2>&1 || { echo "$size, $rc: then:"; cat "$SANDBOX/full.next"; exit 96; }
             [ "$(db "SELECT count(*) FROM attempt WHERE state IN ('planning', 'running')")" = 0 ] || exit 97
             umount "$XDG_STATE_HOME"

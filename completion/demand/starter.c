@@ -354,8 +354,8 @@ enum result starter_make(int top_fd, struct text *ret, const char **ret_kind, st
     json_object_object_add(root, "$schema", json_object_new_string(TENURE_SCHEMA_URL));
     kind->write(top_fd, root, producers);
     json_object_object_add(root, "producers", producers);
-    text_add(
-        ret, json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+    text_add(ret, json_object_to_json_string_ext(root,
+                      JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
     text_add(ret, "\n");
     json_object_put(root);
     *ret_kind = kind->name;

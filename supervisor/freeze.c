@@ -62,20 +62,28 @@ int64_t lease_frozen_ms(const struct supervisor *supervisor, int64_t now)
     return supervisor->frozen_total_ms + (supervisor->frozen ? now - supervisor->frozen_boot_ms : 0);
 }
 
-static void tell_frozen(struct supervisor *supervisor, const char *why)
+/* What could not be frozen in time was killed. Whatever job it belonged to is no witness any more: a compiler
+ * that we killed must not become the verdict of a build. */
+static void stop_when_killed(struct supervisor *supervisor, const struct containment_report *report)
 {
-    struct containment_report report;
-    guard_take_report(supervisor->guard, &report);
-    struct journal_event event = {.kind = JOURNAL_FROZEN, .text = why};
-    tell(supervisor, &event, JOURNAL_DURABLE);
-    tell_report(supervisor, &report);
+    if (report->killed == 0)
+        return;
+    struct reason reason =
+        reason_make("lease-lost", "the work could not be frozen in time, and some of it was killed: %s",
+            report->named.length > 0 ? report->named.bytes : "a process without a name");
+    stop_run(supervisor, STOP_LAPSED, 0, &reason);
 }
 
 static void enter_frozen(struct supervisor *supervisor, int64_t now, const char *why)
 {
+    struct containment_report report;
     supervisor->frozen = true;
     supervisor->frozen_boot_ms = now;
-    tell_frozen(supervisor, why);
+    guard_take_report(supervisor->guard, &report);
+    struct journal_event event = {.kind = JOURNAL_FROZEN, .text = why};
+    tell(supervisor, &event, JOURNAL_DURABLE);
+    stop_when_killed(supervisor, &report);
+    tell_report(supervisor, &report);
     heartbeat_hurry(supervisor->heartbeat);
 }
 

@@ -23,7 +23,8 @@ enum signals_scope {
 };
 
 void signals_begin(struct signals *signals, enum signals_scope scope);
-/* Puts everything back. A signal that came too late to be acted on is dropped. */
+/* Puts everything back, but for SIGUSR2, which stays ignored. A signal that came too late to be acted on is
+ * dropped. */
 void signals_end(struct signals *signals);
 bool signals_handles(const struct signals *signals, int signal);
 bool signal_ends_run(int signal);

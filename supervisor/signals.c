@@ -24,7 +24,7 @@ static bool was_ignored(int signal)
 static void add_unless_ignored(sigset_t *set, const int *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (list[i] == SIGCHLD || list[i] == SIGCONT || !was_ignored(list[i]))
+        if (list[i] == SIGCHLD || list[i] == SIGCONT || list[i] == SIGUSR2 || !was_ignored(list[i]))
             sigaddset(set, list[i]);
 }
 
@@ -47,6 +47,9 @@ void signals_begin(struct signals *signals, enum signals_scope scope)
     dispose(SIGCHLD, SIG_DFL, &signals->child);
     dispose(SIGPIPE, SIG_IGN, &signals->pipe);
     dispose(SIGTTOU, SIG_IGN, &signals->output);
+    /* For good: a `renew now` that comes too late must not kill a process that is about to tell its verdict.
+     */
+    dispose(SIGUSR2, SIG_IGN, NULL);
 }
 
 /* What was blocked before us is not ours to drop. */

@@ -175,6 +175,7 @@ static void on_waiting(void *context, const struct attempt *holder, const struct
     (void)context, (void)now;
     assert_true(holder->fence > 0);
     told++;
+    sign("waiting", "");
 }
 
 static bool not_wanted(void *context)
@@ -199,7 +200,7 @@ static void test_wakes_when_the_holder_ends(void **state)
         enum result r = end_as(hold, ATTEMPT_PASSED, &result);
         _exit(r == RESULT_OK && told == 1 ? 0 : 1);
     }
-    wait_until(journals() == 2);
+    wait_until(signed_by("waiting"));
     sign("release", "");
     assert_int_equal(exit_status_of(holder), 0);
     int64_t released = boot_ms();
@@ -236,12 +237,13 @@ static void test_wait_ends_when_not_wanted(void **state)
     if (waiter == 0) {
         struct hold_options patient = holding(WAIT_DEFAULT_MS);
         patient.wanted = not_wanted;
+        patient.waiting = on_waiting;
         struct hold *hold = NULL;
         struct pending pending = {0};
         int signal = 0;
         _exit(try_hold(&patient, &hold, &pending, &signal) == RESULT_ABSENT ? 0 : 1);
     }
-    wait_until(journals() == 2);
+    wait_until(signed_by("waiting"));
     sign("release", "");
     assert_int_equal(exit_status_of(waiter), 0);
     assert_int_equal(exit_status_of(holder), 0);

@@ -278,8 +278,8 @@ static void test_leftovers_are_ended_and_named(void **state)
     static const char *const lines[] = {
         "sleep 600 & echo $! > pid; echo hi",
         "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > pid",
-        "(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 0.05; done' &) ; "
-        "until test -s pid; do sleep 0.01; done",
+        ("(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 0.05; done' &) ; "
+         "until test -s pid; do sleep 0.01; done"),
     };
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         struct fixture f;
@@ -348,9 +348,8 @@ static void test_frozen_and_thawed(void **state)
     fake.answer = RESULT_UNREACHABLE;
     fake.broken = true;
     /* Frozen time does not count: it would be over long ago. */
-    start_well(&f,
-        "echo $$ > pid; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do sleep 0.1; echo $i; done",
-        (struct job_request){.captured = true, .timeout_ms = 2800, .quiet_ms = 1500});
+    start_well(&f, "echo $$ > pid; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; echo $i; done",
+        (struct job_request){.captured = true, .timeout_ms = 5000, .quiet_ms = 3000});
     pid_t pid = pid_in(&f, "pid");
     while (f.kinds[JOURNAL_FROZEN] == 0)
         supervisor_turn(f.supervisor);
@@ -358,7 +357,7 @@ static void test_frozen_and_thawed(void **state)
     assert_true(frozen_at - f.begun_boot_ms >= 1500);
     assert_true(containment_is_stopped(pid));
     assert_int_equal(start(&f, "other", "touch other", (struct job_request){0}), RESULT_BUSY);
-    while (boot_ms() < frozen_at + 2000) {
+    while (boot_ms() < frozen_at + 4000) {
         supervisor_turn(f.supervisor);
         assert_true(containment_is_stopped(pid));
     }
@@ -369,24 +368,28 @@ static void test_frozen_and_thawed(void **state)
     assert_int_equal(f.kinds[JOURNAL_THAWED], 1);
     struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
     assert_verdict(&outcome, JOB_PASSED);
-    assert_true(outcome.frozen_ms >= 2000);
-    assert_true(outcome.duration_ms < 2800);
+    assert_true(outcome.frozen_ms >= 4000);
+    assert_true(outcome.duration_ms < 5000);
     job_outcome_done(&outcome);
     assert_int_equal(supervisor_stop_of(f.supervisor)->cause, STOP_NONE);
     end(&f);
 }
 
+/* The run is being stopped for `cause`, its one job was stopped, and nothing can be started any more. */
 static void assert_stopped_with(struct fixture *f, enum stop_cause cause, const char *code)
 {
-    struct job_outcome outcome = next_of(f, SUPERVISOR_STOPPING);
-    job_outcome_done(&outcome);
-    const struct stop *stop = supervisor_stop_of(f->supervisor);
-    assert_int_equal(stop->cause, cause);
-    assert_string_equal(stop->reason.code, code);
-    outcome = next_of(f, SUPERVISOR_JOB_FINISHED);
-    assert_verdict(&outcome, JOB_STOPPED);
-    job_outcome_done(&outcome);
-    assert_int_equal(next(f).kind, SUPERVISOR_IDLE);
+    int stopping = 0, finished = 0;
+    for (struct supervisor_event event = next(f); event.kind != SUPERVISOR_IDLE; event = next(f)) {
+        stopping += event.kind == SUPERVISOR_STOPPING;
+        finished += event.kind == SUPERVISOR_JOB_FINISHED;
+        if (event.kind == SUPERVISOR_JOB_FINISHED)
+            assert_verdict(&event.outcome, JOB_STOPPED);
+        job_outcome_done(&event.outcome);
+    }
+    assert_int_equal(stopping, 1);
+    assert_int_equal(finished, 1);
+    assert_int_equal(supervisor_stop_of(f->supervisor)->cause, cause);
+    assert_string_equal(supervisor_stop_of(f->supervisor)->reason.code, code);
     assert_int_equal(start(f, "late", "touch late", (struct job_request){0}), RESULT_INTERRUPTED);
     assert_false(exists(f, "late"));
 }
@@ -474,11 +477,11 @@ static void test_wedged_loop(void **state)
     assert_int_equal(fake.renewals, 0);
     int64_t turned = boot_ms();
     struct supervisor_event event = next(&f);
-    assert_int_equal(fake.confirmed, 1); /* before anything was given out */
+    assert_true(fake.confirmed > 0); /* before anything was given out */
     assert_true(boot_ms() - turned < 2000);
     job_outcome_done(&event.outcome);
-    assert_int_equal(f.kinds[JOURNAL_FROZEN], 1);
-    assert_int_equal(f.kinds[JOURNAL_THAWED], 1);
+    assert_true(f.kinds[JOURNAL_FROZEN] > 0);
+    assert_int_equal(f.kinds[JOURNAL_THAWED], f.kinds[JOURNAL_FROZEN]);
     struct text named = {0};
     assert_int_equal(supervisor_end_work(f.supervisor, true, &named, NULL), RESULT_OK);
     text_done(&named);
@@ -622,7 +625,7 @@ static int supervise_one(const char *line, const char *ready)
     fclose(file);
     struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
     int report = REPORT_OK;
-    if (f.kinds[JOURNAL_FROZEN] != 1 || f.kinds[JOURNAL_THAWED] != 1)
+    if (f.kinds[JOURNAL_FROZEN] == 0 || f.kinds[JOURNAL_THAWED] != f.kinds[JOURNAL_FROZEN])
         report = REPORT_NOT_THAWED;
     else if (outcome.verdict != JOB_PASSED)
         report = REPORT_NOT_PASSED;

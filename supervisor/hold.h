@@ -2,11 +2,13 @@
  * Holding an attempt from its first breath to its settlement: the sequence that `done`, `run` and `measure`
  * share.
  *
- *     hold_begin:  journal created -> store opened -> recovery -> reserve (or wait) -> supervisor started
- *                  -> leftovers ended, under the own lease -> bound when asked for
- *                  OK, HELD, INTERRUPTED, ABSENT (not wanted any more), DENIED (leftovers that cannot be
- * ended) hold_bind:   planning -> running; from here the caller may spawn through hold_supervisor() hold_end:
- * work ended -> heartbeat drained -> settled -> journal closed
+ *     hold_begin   journal created, store opened, recovery, reserve (or wait), supervisor started, leftovers
+ *                  ended under the own lease, bound when asked for
+ *     hold_bind    planning -> running; from here the caller may spawn through hold_supervisor()
+ *     hold_end     work ended, heartbeat drained, settled, journal closed
+ *
+ * hold_begin answers OK, HELD, INTERRUPTED, ABSENT (not wanted any more), DENIED (leftovers that cannot be
+ * ended), or what the store says.
  *
  * This is where journal/ and attempts/ meet: the verdict of the one is brought to the other as a plain value.
  * One thread.

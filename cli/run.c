@@ -147,7 +147,9 @@ static int tell(const struct cli *cli, const struct command_result *result, cons
         return status;
     _cleanup_(text_done) struct text text = {0};
     _cleanup_(error_done) struct error why = {0};
-    if (!err->message)
+    if (!err->message && result->failure_text)
+        error_set(&why, RESULT_SYSTEM, result->failure.errnum, "%s", result->failure_text);
+    else if (!err->message)
         error_errno(&why, result->failure.errnum, "cannot start %s (%s)", cli->options.child.items[0],
             spawn_step_name(result->failure.step));
     report_add_error(&cli->err, err->message ? err : &why, &text);

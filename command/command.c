@@ -15,6 +15,7 @@ void command_result_done(struct command_result *result)
     hold_result_done(&result->end);
     free(STEAL(result->handle));
     free(STEAL(result->attempt_id));
+    free(STEAL(result->failure_text));
 }
 
 /* ---- what the child gets ---- */
@@ -62,10 +63,14 @@ static char *join(const char *const *argv)
 
 /* ---- running it ---- */
 
-static void take_outcome(const struct job_outcome *outcome, struct command_result *ret)
+static void take_outcome(struct job_outcome *outcome, struct command_result *ret)
 {
     ret->started = outcome->verdict != JOB_NOT_STARTED;
     ret->failure = outcome->failure;
+    if (!ret->started) {
+        free(ret->failure_text);
+        ret->failure_text = STEAL(outcome->text);
+    }
     ret->exit_code = outcome->exit_code;
     ret->signal = outcome->signal;
 }

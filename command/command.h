@@ -15,6 +15,7 @@ struct command_options {
 struct command_result {
     bool started;
     struct spawn_failure failure; /* when not started */
+    char *failure_text;           /* the same in words, with what to do about it */
     int exit_code, signal;        /* -1 when not so ended */
     bool lost;                    /* retired, or the lease could not be kept */
     int stop_signal;              /* 0, or the signal that ended us */

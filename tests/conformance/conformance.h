@@ -101,6 +101,7 @@ int test_leases(void);
 int test_recovery(void);
 int test_evidence(void);
 int test_contention(void);
+int test_races(void);
 int test_sqlite(void);
 int test_sqlite_faults(void);
 

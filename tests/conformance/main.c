@@ -17,6 +17,7 @@ static const struct group {
     {"recovery", test_recovery, NULL},
     {"evidence", test_evidence, NULL},
     {"contention", test_contention, NULL},
+    {"races", test_races, "sqlite"},
     {"place", test_sqlite, "sqlite"},
     {"faults", test_sqlite_faults, "sqlite"},
 };

@@ -22,7 +22,7 @@ graph() {
     SIZE=$((2 + RANDOM % 9)) density=$((10 + RANDOM % 40))
     for ((i = 0; i < SIZE; i++)); do
         for ((j = 0; j < SIZE; j++)); do
-            ((i == j || ($1 % 2 == 0 && j >= i) || ($1 % 2 == 1 && RANDOM % 3 > 0))) && continue
+            ((i == j || ($1 % 2 == 0 && j >= i) || ($1 % 2 == 1 && RANDOM % 3 == 0))) && continue
             ((RANDOM % 100 < density)) && edges+=("n$((i * 7 % 11)) n$((j * 7 % 11))")
         done
     done

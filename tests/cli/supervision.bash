@@ -6,6 +6,7 @@
 # supervisor_of ID     the process that holds an attempt
 # gone PID...          none of the processes lives
 # processor_ms PID     the processor time that the process itself has used, without its children
+# roomy                after `producers`: a lease of 12 s, renewed every half second
 # beats, beat_gap_ms   from `beats` on the store notes each renewal; the longest time between two of them
 # terminal NAME CMD    a command under a terminal: $TERMINAL is the process before it, typed "keys" go in, $NAME.out comes out
 
@@ -30,6 +31,12 @@ gone() {
 
 processor_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz) }' "/proc/$1/stat"; }
 
+# A lease that a busy machine does not lose, renewed often.
+roomy() {
+    jq '.lease = {ttl: "12s", heartbeat: "500ms"}' tenure.json >"$SANDBOX/roomy" && cp "$SANDBOX/roomy" tenure.json
+    commit_all
+}
+
 beats() {
     [ -e "$STORE" ] || "$TENURE" run --subject first -- true
     db "CREATE TABLE beat (n INTEGER PRIMARY KEY, boot_ms INTEGER);
@@ -45,6 +52,7 @@ terminal() {
     shift
     mkfifo "$SANDBOX/$name.keys"
     exec 7<>"$SANDBOX/$name.keys"
+    : >"$SANDBOX/$name.err"
     (exec env TERM=xterm "$HELPERS/pty" "$@" <"$SANDBOX/$name.keys" >"$SANDBOX/$name.out" 2>&1 3>&- 4>&- 7>&-) &
     TERMINAL=$!
     STARTED+=("$TERMINAL")

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "tests/conformance/conformance.h"
+#include "tests/unit/checked_fork.h"
 
 #define NOBODY 65534
 
@@ -417,7 +418,7 @@ static void try_in_shifted_time(struct world *world, int index _unused_, void *a
     offsets = fopen("/proc/self/timens_offsets", "w");
     if (!offsets || fprintf(offsets, "boottime 1000 0") < 0 || fclose(offsets) != 0)
         return;
-    child = fork();
+    child = checked_fork();
     if (child == 0) {
         execl("/proc/self/exe", "conformance", "open", world->url, NULL);
         _exit(RESULT_MAX);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "tests/conformance/conformance.h"
+#include "tests/unit/checked_fork.h"
 
 static bool world_waits(void *context)
 {
@@ -120,8 +121,7 @@ void world_fork(struct world *world, int count, child_fn child, void *answers, s
     assert_true(shared != MAP_FAILED);
     assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < count; i++) {
-        children[i] = fork();
-        assert_true(children[i] >= 0);
+        children[i] = checked_fork();
         if (children[i] == 0) {
             close(gate[1]);
             child_main(world, i, gate[0], child, shared + (size_t)i * size_bytes);

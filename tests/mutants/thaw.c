@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "tests/unit/checked_fork.h"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -33,13 +35,12 @@ static int64_t world_boot_ms(const struct clock *clock _unused_)
 
 static pid_t start_work(void)
 {
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setsid();
         for (;;)
             pause();
     }
-    assert_true(pid > 0);
     return pid;
 }
 

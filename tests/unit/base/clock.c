@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -30,7 +32,7 @@ static const struct {
 /* In a child, because the offset is read once. */
 static void a_test_build_can_move_the_wall_clock(void **state _unused_)
 {
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0) {
         struct timespec now;
         setenv("TENURE_TEST_WALL_OFFSET_MS", "-7200000", 1);

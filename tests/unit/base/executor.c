@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -136,10 +138,9 @@ static void bad_values_are_refused(void **state _unused_)
 static void a_missing_process_is_absent(void **state _unused_)
 {
     int64_t ticks = 77;
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0)
         _exit(0);
-    assert_true(child > 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     _cleanup_(error_done) struct error err = {0};
     assert_int_equal(process_start_ticks(child, &ticks, &err), RESULT_ABSENT);

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,14 +84,13 @@ static void the_nth_time(void **state _unused_)
 static int run_in_child(const char *order, int times, pid_t *ret_child)
 {
     setenv("TENURE_FAILPOINT", order, 1);
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0) {
         for (int i = 0; i < times; i++)
             pass_alpha();
         _exit(7);
     }
     int status = 0;
-    assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     *ret_child = child;
     return status;

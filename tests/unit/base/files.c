@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -142,7 +144,7 @@ static void write_all_passes_short_writes(void **state _unused_)
     enum { SIZE = 1024 * 1024 };
     int pipe_fds[2];
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0) {
         close(pipe_fds[0]);
         _cleanup_(mem_free) char *bytes = mem_alloc(SIZE);
@@ -217,7 +219,7 @@ static void atomic_write_survives_a_crash_at_every_step(void **state _unused_)
     };
     for (size_t i = 0; i < ARRAY_SIZE(STEPS); i++) {
         put("f", "old");
-        pid_t child = fork();
+        pid_t child = checked_fork();
         if (child == 0) {
             setenv("TENURE_FAILPOINT", STEPS[i].order, 1);
             _exit((int)file_write_atomic("f", 0600, false, "new", 3, NULL));

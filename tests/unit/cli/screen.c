@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli/frame.h"
@@ -295,8 +297,7 @@ static void a_signal_gives_the_cursor_back(_unused_ void **state)
 {
     struct terminal terminal = terminal_open(80);
     struct text shown = {0};
-    pid_t pid = fork();
-    assert_true(pid >= 0);
+    pid_t pid = checked_fork();
     if (pid == 0) {
         struct screen *screen = open_screen(terminal.slave, true);
         feed(screen, 0, FAKE_BUILDING);
@@ -334,7 +335,7 @@ static void feeding_never_waits_for_a_pipe_that_nobody_reads(_unused_ void **sta
     assert_true(clock_system()->boot_ms(clock_system()) - start < 5000);
     assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
     /* Once somebody reads, what was kept comes whole, and what was dropped is said. */
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         close(fds[1]);
         size_t total = 0;
@@ -374,7 +375,7 @@ static void a_patient_writer_drops_nothing(_unused_ void **state)
     struct writer *writer = NULL;
     struct error err = {0};
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         char buffer[4096];
         size_t total = 0;

@@ -1,4 +1,5 @@
 /* The candidate: what counts as clean, which repository is meant, and that looking changes nothing. */
+#include "tests/unit/checked_fork.h"
 #include "tests/unit/completion/workshop.h"
 
 #include "completion/repository/candidate.h"
@@ -551,8 +552,7 @@ static void gives_a_checkout_one_id(void **state)
     int start[2], answers[2];
     assert_int_equal(pipe2(start, O_CLOEXEC) | pipe2(answers, O_CLOEXEC), 0);
     for (int i = 0; i < RACERS; i++) {
-        pid_t pid = fork();
-        assert_true(pid >= 0);
+        pid_t pid = checked_fork();
         if (pid == 0) {
             char *id = NULL, go;
             close(start[1]);

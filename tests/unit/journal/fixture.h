@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -145,8 +147,7 @@ static inline struct owner owner_start(const struct fixture *fixture)
     struct owner owner = {.pid = -1};
     assert_int_equal(pipe2(down, O_CLOEXEC), 0);
     assert_int_equal(pipe2(up, O_CLOEXEC), 0);
-    owner.pid = fork();
-    assert_true(owner.pid >= 0);
+    owner.pid = checked_fork();
     if (owner.pid == 0) {
         close(down[1]);
         close(up[0]);

@@ -93,7 +93,7 @@ static void fast_writer(void **state)
     struct journal *journal = fixture_journal(fixture, clock_system());
     int go[2];
     assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         char byte;
         (void)!read(go[0], &byte, 1);
@@ -131,7 +131,7 @@ static void killed(void **state, const char *failpoint)
     unsetenv("TENURE_FAILPOINT");
     owner_tell(&owner, 'n');
     expect_event(follow, JOURNAL_NOTE);
-    pid_t killer = fork();
+    pid_t killer = checked_fork();
     if (killer == 0) {
         poll(NULL, 0, 50); /* most likely the other waits by then */
         kill(owner.pid, SIGKILL);

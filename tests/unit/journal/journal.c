@@ -109,8 +109,7 @@ static void creation_that_fails_leaves_nothing(void **state)
 #ifdef TENURE_FAILPOINTS
 static void killed_at(const struct fixture *fixture, const char *point)
 {
-    pid_t pid = fork();
-    assert_true(pid >= 0);
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setenv("TENURE_FAILPOINT", point, 1);
         struct journal *journal = fixture_journal(fixture, clock_system());
@@ -180,7 +179,7 @@ static void killed_between_saving_and_cutting(void **state)
     struct journal *journal = NULL;
     killed_at(fixture, "journal-append-half:kill");
     _cleanup_(mem_free) char *path = only_journal(fixture);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setenv("TENURE_FAILPOINT", "journal-reopen-before-cut:kill", 1);
         (void)!journal_reopen(path, clock_system(), &journal, NULL);

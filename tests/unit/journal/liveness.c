@@ -250,10 +250,10 @@ static pid_t owner_with_child(
 {
     int up[2];
     assert_int_equal(pipe2(up, O_CLOEXEC), 0);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         struct journal *journal = fixture_journal(fixture, clock_system());
-        pid_t child = fork();
+        pid_t child = checked_fork_free();
         if (child == 0) {
             if (exec)
                 execl("/bin/sleep", "sleep", "600", (char *)NULL);
@@ -298,7 +298,7 @@ static void wait_is_woken_by_death(void **state)
     static const char *const FAILPOINTS[] = {"", "journal-watch:error"}; /* with inotify, and without it */
     for (size_t i = 0; i < ARRAY_SIZE(FAILPOINTS); i++) {
         struct owner owner = owner_start(fixture);
-        pid_t killer = fork();
+        pid_t killer = checked_fork();
         if (killer == 0) {
             poll(NULL, 0, 60); /* so that the other is waiting by then; if not, it is woken all the same */
             struct timespec now;

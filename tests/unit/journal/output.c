@@ -308,7 +308,7 @@ static void killed_while_joining_is_readable(void **state)
     pattern(&text, 10 * CAP);
     expected_log(&text, CAP, &expected);
     for (size_t i = 0; i < ARRAY_SIZE(POINTS); i++) {
-        pid_t pid = fork();
+        pid_t pid = checked_fork();
         if (pid == 0) {
             char digest[DIGEST_HEX_SIZE];
             struct output *output = output_of(*state, "build", CAP);

@@ -144,7 +144,7 @@ static void one_that_may_not_be_read(void **state)
     _cleanup_(text_done) struct text text = {0};
     small_journal(*state, &path, &text);
     assert_int_equal(chmod(path, 0), 0);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
             _exit(99);

@@ -254,7 +254,7 @@ static void removal_killed_half_way_is_out_of_sight(void **state)
     const struct fixture *fixture = *state;
     int64_t bytes = 0;
     _cleanup_(mem_free) char *directory = journal_aged(fixture, 100, true);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setenv("TENURE_FAILPOINT", "journal-remove-after-rename:kill", 1);
         prune(fixture, DEFAULTS, &bytes);

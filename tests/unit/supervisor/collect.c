@@ -187,7 +187,7 @@ static void test_git_variables_of_the_caller_are_not_passed_on(void **state _unu
 
 static void test_others_children_are_left_alone(void **state _unused_)
 {
-    pid_t other = fork();
+    pid_t other = checked_fork();
     if (other == 0)
         _exit(5);
     struct collect call = SHELL_CALL("exit 0");

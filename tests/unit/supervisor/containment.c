@@ -50,8 +50,7 @@ static pid_t start(struct containment *containment, const char *line)
 /* A producer that is a function of this program. It leads a session, as spawned ones do. */
 static pid_t start_function(struct containment *containment, void (*function)(void))
 {
-    pid_t pid = fork();
-    assert_true(pid >= 0);
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setsid();
         function();
@@ -155,7 +154,7 @@ static void assert_stands_still(void)
 static void busy_tree(void)
 {
     for (int i = 0; i < BUSY; i++)
-        if (fork() == 0) {
+        if (checked_fork() == 0) {
             alarm(60);
             board->count++;
             while (board->go == 0)
@@ -219,8 +218,8 @@ static void storm_member(int number)
     while (board->go == 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     for (;;) {
-        pid_t child = fork();
-        if (child == 0 && number % 20 == 0 && fork() == 0)
+        pid_t child = checked_fork_free();
+        if (child == 0 && number % 20 == 0 && checked_fork_free() == 0)
             setsid();
         if (child == 0)
             _exit(0);
@@ -231,7 +230,7 @@ static void storm_member(int number)
 static void fork_storm(void)
 {
     for (int i = 0; i < STORM; i++)
-        if (fork() == 0)
+        if (checked_fork() == 0)
             storm_member(i);
     for (;;)
         pause();
@@ -285,14 +284,14 @@ static void test_escaped_orphans_are_frozen(void **state _unused_)
 /* One in the producer's group, which is stopped at once, and one outside of it. */
 static void stopped_jobs(void)
 {
-    if (fork() == 0) {
+    if (checked_fork_free() == 0) {
         board->first = getpid();
         raise(SIGSTOP);
         board->count++;
         for (;;)
             pause();
     }
-    if (fork() == 0) {
+    if (checked_fork_free() == 0) {
         setsid();
         board->second = getpid();
         raise(SIGSTOP);
@@ -300,7 +299,7 @@ static void stopped_jobs(void)
         for (;;)
             pause();
     }
-    if (fork() == 0) {
+    if (checked_fork_free() == 0) {
         board->third = getpid();
         spin();
     }
@@ -442,8 +441,8 @@ static void term_counters(void)
 {
     signal(SIGTERM, count_terms);
     board->first = board->second = 0;
-    if (fork() == 0) {
-        if (fork() == 0)
+    if (checked_fork_free() == 0) {
+        if (checked_fork_free() == 0)
             setsid();
     }
     board->go++;
@@ -516,9 +515,9 @@ static void test_a_running_storm_can_be_killed(void **state _unused_)
 static void orphans_make(void)
 {
     for (int i = 0; i < ORPHANS; i++) {
-        pid_t child = fork();
+        pid_t child = checked_fork_free();
         if (child == 0) {
-            if (fork() == 0)
+            if (checked_fork_free() == 0)
                 _exit(7);
             _exit(0);
         }
@@ -563,11 +562,11 @@ static void test_a_signal_is_a_status_of_its_own(void **state _unused_)
 static void test_a_proc_of_another_namespace_is_refused(void **state _unused_)
 {
     int status;
-    pid_t outer = fork();
+    pid_t outer = checked_fork();
     if (outer == 0) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
             _exit(77);
-        pid_t inner = fork();
+        pid_t inner = checked_fork_free(); /* whose parent is not to be seen */
         if (inner == 0) {
             struct containment *containment;
             _cleanup_(error_done) struct error err = {0};

@@ -113,7 +113,7 @@ static _unused_ void hold_until(struct hold *hold, const char *name)
  * "held" bears its attempt's id. */
 static _unused_ pid_t fork_holder(const struct hold_options *options)
 {
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid != 0) {
         wait_until(signed_by("held"));
         return pid;

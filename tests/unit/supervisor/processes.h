@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/checked_fork.h"
+
 #include "base/files.h"
 #include "base/memory.h"
 #include "supervisor/spawn.h"

@@ -319,7 +319,7 @@ static void test_a_directory_that_may_not_be_searched_is_passed_over(void **stat
     _cleanup_(mem_free) char *path = mem_format("PATH=%s:/usr/bin:/bin", private);
     assert_int_equal(mkdir(private, 0000), 0);
     assert_int_equal(chmod(folder.path, 0755), 0);
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0) {
         if (getuid() == 0 && setresuid(65534, 65534, 65534) != 0)
             _exit(2);
@@ -344,7 +344,7 @@ static void test_any_numbers_of_standard_descriptors(void **state _unused_)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t child = fork();
+    pid_t child = checked_fork();
     if (child == 0) {
         /* 0 is where output shall go, 1 is what shall be read, 2 is closed */
         int input = memfd_create("input", MFD_CLOEXEC);

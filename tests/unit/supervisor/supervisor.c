@@ -641,7 +641,7 @@ static void stop_and_continue(int stop_signal, int64_t stopped_ms)
     struct folder folder;
     folder_make(&folder);
     _cleanup_(mem_free) char *ready = mem_format("%s/ready", folder.path);
-    pid_t pid = fork();
+    pid_t pid = checked_fork();
     if (pid == 0) {
         setpgid(0, 0);
         _exit(supervise_one("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done", ready));

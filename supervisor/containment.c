@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "supervisor/proc-private.h"
+#include "supervisor/process.h"
 #include "supervisor/roster-private.h"
 
 #define CLEAN_PASSES    2 /* in a row: then all is as it was seen */
@@ -97,8 +98,6 @@ enum containment_level containment_level(const struct containment *containment _
 
 void containment_add(struct containment *containment, pid_t group_leader)
 {
-    if (group_leader <= 1 || group_leader == getpgrp()) /* kill(2) means something else by these */
-        return;
     mem_grow(&containment->groups, &containment->group_capacity, containment->group_count, sizeof(pid_t));
     containment->groups[containment->group_count++] = group_leader;
 }
@@ -123,7 +122,7 @@ static void group_forget(struct containment *containment, pid_t leader)
 static void groups_signal(const struct containment *containment, int signal)
 {
     for (size_t i = 0; i < containment->group_count; i++)
-        kill(-containment->groups[i], signal);
+        process_signal_group(containment->groups[i], signal);
 }
 
 /* ---- who was hit, kept without allocation until all is over ---- */

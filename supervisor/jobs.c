@@ -104,7 +104,7 @@ static enum result spawn_inside(struct supervisor *supervisor, struct job *job,
     FAILPOINT("supervisor-after-spawn");
     if (may_start(supervisor))
         return RESULT_OK;
-    kill(-job->process.pid, SIGKILL);
+    process_signal_group(job->process.pid, SIGKILL);
     return closed_error(err);
 }
 
@@ -188,10 +188,10 @@ size_t supervisor_running(const struct supervisor *supervisor)
 void job_signal(struct supervisor *supervisor, const struct job *job, int signal)
 {
     gate_enter(&supervisor->gate);
-    kill(-job->process.pid, signal);
+    process_signal_group(job->process.pid, signal);
     /* A job that stands still by itself cannot act on a TERM; one that we froze must not be continued. */
     if (signal != SIGKILL && !containment_is_frozen(supervisor->containment))
-        kill(-job->process.pid, SIGCONT);
+        process_signal_group(job->process.pid, SIGCONT);
     gate_leave(&supervisor->gate);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
@@ -63,6 +64,13 @@ enum result process_signal(const struct process *process, int signal, struct err
         return error_set(err, RESULT_DENIED, EPERM,
             "process %d belongs to another user and may not be signalled", process->pid);
     return error_errno(err, errno, "cannot signal process %d", process->pid);
+}
+
+enum result process_signal_group(pid_t leader, int signal)
+{
+    if (leader <= 1 || leader == getpgrp())
+        return RESULT_INVALID;
+    return kill(-leader, signal) == 0 ? RESULT_OK : RESULT_ABSENT;
 }
 
 bool process_is_gone(const struct process *process)

@@ -22,6 +22,11 @@ struct process {
 _must_use_ enum result process_open(pid_t pid, int64_t start_ticks, struct process *ret, struct error *err);
 /* ABSENT when gone, DENIED when it is another user's. */
 _must_use_ enum result process_signal(const struct process *process, int signal, struct error *err);
+/* Signals every process of the group that `leader` leads or led; the number must not have been given away
+ * since, so only inside the gate for a leader that was not reaped. INVALID, and nothing is signalled, for a
+ * number up to 1 or the group of this process: kill(2) takes some of these for everything that it may reach.
+ * ABSENT when the group is empty. */
+enum result process_signal_group(pid_t leader, int signal);
 bool process_is_gone(const struct process *process); /* dead, or a zombie */
 void process_close(struct process *process);
 

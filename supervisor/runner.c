@@ -226,7 +226,7 @@ static void kill_running(struct supervisor *supervisor, const struct run *run)
     gate_enter(&supervisor->gate);
     for (size_t i = 0; i < run->count; i++)
         if (run->items[i].running)
-            kill(-run->items[i].process.pid, SIGKILL);
+            process_signal_group(run->items[i].process.pid, SIGKILL);
     gate_leave(&supervisor->gate);
 }
 

@@ -45,8 +45,7 @@ static void test_absent_and_impossible_numbers(void **state _unused_)
 
 static void test_another_users_process_is_denied(void **state _unused_)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
+    pid_t child = checked_fork();
     if (child == 0) {
         struct process first;
         if (getuid() == 0 && setresuid(65534, 65534, 65534) != 0)
@@ -64,6 +63,21 @@ static void test_another_users_process_is_denied(void **state _unused_)
     assert_int_equal(status, 0);
 }
 
+/* To kill(2), -1 is everybody and 0 is ourselves. Signal 0 asks without hitting, should the guard be gone. */
+static void test_a_group_is_never_everybody(void **state _unused_)
+{
+    static const pid_t NO_GROUPS[] = {1, 0, -1, INT32_MIN};
+    for (size_t i = 0; i < ARRAY_SIZE(NO_GROUPS); i++)
+        assert_int_equal(process_signal_group(NO_GROUPS[i], 0), RESULT_INVALID);
+    assert_int_equal(process_signal_group(getpgrp(), 0), RESULT_INVALID);
+
+    struct process leader = spawn_well(SHELL("sleep 600 & wait"));
+    assert_int_equal(process_signal_group(leader.pid, SIGKILL), RESULT_OK);
+    pid_t pid = leader.pid;
+    assert_int_equal(process_wait(&leader), SIGKILL);
+    wait_until(process_signal_group(pid, 0) == RESULT_ABSENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,6 +85,7 @@ int main(void)
         cmocka_unit_test(test_a_zombie_is_gone),
         cmocka_unit_test(test_absent_and_impossible_numbers),
         cmocka_unit_test(test_another_users_process_is_denied),
+        cmocka_unit_test(test_a_group_is_never_everybody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@
 #include "base/memory.h"
 #include "cli/help.h"
 #include "cli/report.h"
-
-#define MARK_DIGITS 16 /* at least: the store's id in the environment of a producer */
+#include "supervisor/marks.h"
 
 /* A descriptor that was closed would be given to the next file that is opened, a journal perhaps. Opened the
  * wrong way round it still fails for whoever reads or writes it. */
@@ -42,14 +41,11 @@ static char *join(int argc, char **argv)
     return text_steal(&line);
 }
 
-/* In work of an attempt, TENURE_STORE is the mark with the store's id, and no address. */
+/* In work of an attempt, TENURE_STORE is its mark, and no address. */
 static const char *store_of_environment(void)
 {
     const char *value = getenv("TENURE_STORE");
-    if (!value || !*value)
-        return NULL;
-    size_t digits = strspn(value, "0123456789abcdef");
-    return digits >= MARK_DIGITS && value[digits] == '\0' ? NULL : value;
+    return value && *value && !mark_stores_are_ids(value) ? value : NULL;
 }
 
 static int print_version(const struct cli *cli)

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "completion/completion-private.h"
 #include "completion/proof/keys.h"
-#include "supervisor/leftovers.h"
+#include "supervisor/marks.h"
 
 /* ---- 1. what is to be proved ---- */
 

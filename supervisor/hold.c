@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "supervisor/hold-private.h"
 #include "supervisor/leftovers.h"
+#include "supervisor/marks.h"
 #include "supervisor/supervisor-private.h"
 
 #define PAUSE_SLICE_MS INT64_C(50)
@@ -222,9 +223,11 @@ static enum result start_supervisor(struct hold *hold, struct error *err)
 
 static void make_marks(struct hold *hold)
 {
-    _cleanup_(mem_free) char *ids = mark_append(getenv("TENURE_ATTEMPT"), hold->attempt.id);
-    hold->marks[0] = mem_format("TENURE_ATTEMPT=%s", ids);
-    hold->marks[1] = mem_format("TENURE_STORE=%s", store_id(hold->store));
+    _cleanup_(mem_free) char *attempts = NULL, *stores = NULL;
+    mark_append(getenv("TENURE_ATTEMPT"), getenv("TENURE_STORE"), hold->attempt.id, store_id(hold->store),
+        &attempts, &stores);
+    hold->marks[0] = mem_format("TENURE_ATTEMPT=%s", attempts);
+    hold->marks[1] = mem_format("TENURE_STORE=%s", stores);
     hold->marks[2] = mem_format("TENURE_FENCE=%" PRId64, hold->attempt.fence);
 }
 

@@ -7,8 +7,8 @@
  * checked, again until nothing is found; then the row is deleted. Never the caller itself or one of its
  * ancestors.
  *
- * A mark is TENURE_ATTEMPT and TENURE_STORE in a process's environment; nested runs append to both, joined by
- * ':'. Loop thread only; may take up to the grace per row, calling `tick` meanwhile.
+ * Marks are described in marks.h. Loop thread only; may take up to the grace per row, calling `tick`
+ * meanwhile.
  */
 #ifndef SUPERVISOR_LEFTOVERS_H
 #define SUPERVISOR_LEFTOVERS_H
@@ -40,16 +40,5 @@ void leftovers_report_done(struct leftovers_report *report);
 /* OK whether or not something remained; the report tells. Store results otherwise. */
 _must_use_ enum result leftovers_end(
     const struct leftovers_options *options, struct leftovers_report *report, struct error *err);
-
-/* Signals every process that bears the mark of `attempt_id` and `store_id`, once, but never this one or its
- * ancestors. Returns how many bore it; 0 only means so when it is answered twice in a row, for a process that
- * is just being born may be passed over. Appends their names to `named` (may be NULL). */
-size_t mark_kill(const char *store_id, const char *attempt_id, int signal, struct text *named);
-
-/* The value of TENURE_ATTEMPT for a child: the inherited value with `attempt_id` appended. TENURE_STORE is
- * made in the same way, so that the elements of the two lists belong together. Owned by the caller. */
-char *mark_append(const char *inherited, const char *attempt_id);
-/* True when this process runs inside work of the given store (a nested run). */
-bool mark_is_inside(const char *store_id);
 
 #endif

@@ -1,7 +1,5 @@
 /*
- * Looking for processes by their mark: TENURE_ATTEMPT and TENURE_STORE in the environment that they were
- * started with. Both may be lists joined by ':', of equal length, whose elements belong together: one pair
- * per level of nesting.
+ * Looking for processes by their mark (marks.h).
  *
  * A scan looks at every process that can be seen, once. It never signals this process or one of its
  * ancestors. Loop thread only.
@@ -13,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/text.h"
+#include "supervisor/marks.h"
 
 struct mark_scan {
     const char *store_id, *attempt_id;

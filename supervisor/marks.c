@@ -7,12 +7,12 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "supervisor/leftovers.h"
 #include "supervisor/proc-private.h"
 #include "supervisor/process.h"
 
 #define ENVIRONMENT_LIMIT_BYTES ((size_t)16 * 1024 * 1024) /* the kernel allows 6 MiB */
 #define SEPARATOR               ':'
+#define STORE_ID_DIGITS         16 /* at least; an address of a store is no such word */
 
 /* ---- lists ---- */
 
@@ -65,11 +65,28 @@ static bool lists_bear(const char *attempts, const char *stores, const struct ma
     return false;
 }
 
-char *mark_append(const char *inherited, const char *attempt_id)
+bool mark_stores_are_ids(const char *stores)
 {
-    if (!inherited || !*inherited)
-        return mem_string(attempt_id);
-    return mem_format("%s%c%s", inherited, SEPARATOR, attempt_id);
+    const char *item;
+    size_t length, index = 0;
+    for (; list_item(stores, index, &item, &length); index++)
+        if (length < STORE_ID_DIGITS || strspn(item, "0123456789abcdef") != length)
+            return false;
+    return index > 0 && index == list_count(stores);
+}
+
+static bool are_pairs(const char *attempts, const char *stores)
+{
+    return attempts && stores && *attempts && mark_stores_are_ids(stores) &&
+           list_count(attempts) == list_count(stores);
+}
+
+void mark_append(const char *attempts, const char *stores, const char *attempt_id, const char *store_id,
+    char **ret_attempts, char **ret_stores)
+{
+    bool nested = are_pairs(attempts, stores);
+    *ret_attempts = nested ? mem_format("%s%c%s", attempts, SEPARATOR, attempt_id) : mem_string(attempt_id);
+    *ret_stores = nested ? mem_format("%s%c%s", stores, SEPARATOR, store_id) : mem_string(store_id);
 }
 
 bool mark_is_inside(const char *store_id)

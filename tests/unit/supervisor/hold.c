@@ -25,6 +25,24 @@ static void test_begins_and_ends(void **state)
     }
 }
 
+/* Inside work of an attempt in another store, both must find what is started now. */
+static void test_nested_work_bears_the_marks_of_all_levels(void **state)
+{
+    (void)state;
+    static const char OUTER[] = "00112233445566778899aabbccddeeff";
+    struct hold_options options = holding(WAIT_NONE);
+    setenv("TENURE_ATTEMPT", "outer", 1);
+    setenv("TENURE_STORE", OUTER, 1);
+    struct hold *hold = hold_well(&options);
+    _cleanup_(mem_free) char *attempts = mem_format("TENURE_ATTEMPT=outer:%s", hold_attempt(hold)->id);
+    _cleanup_(mem_free) char *stores = mem_format("TENURE_STORE=%s:%s", OUTER, store_id(hold_store(hold)));
+    assert_string_equal(hold_marks(hold)[0], attempts);
+    assert_string_equal(hold_marks(hold)[1], stores);
+    struct hold_result result = {0};
+    assert_int_equal(end_as(hold, ATTEMPT_PASSED, &result), RESULT_OK);
+    hold_result_done(&result);
+}
+
 static void test_bind_later(void **state)
 {
     (void)state;
@@ -149,7 +167,7 @@ static void test_taken_over_while_stopped(void **state)
     assert_int_equal(file_read(AT_FDCWD, held, false, 100, &id, NULL), RESULT_OK);
     kill(holder, SIGSTOP);
     int64_t stopped = boot_ms();
-    pid_t taker = fork();
+    pid_t taker = checked_fork();
     if (taker == 0) {
         struct hold_options patient = holding(WAIT_DEFAULT_MS);
         struct hold *hold = hold_well(&patient); /* the lapse is waited for */
@@ -190,7 +208,7 @@ static void test_wakes_when_the_holder_ends(void **state)
     struct hold_options options = holding(WAIT_NONE);
     options.terms = (struct lease_terms){.ttl_ms = 60000};
     pid_t holder = fork_holder(&options);
-    pid_t waiter = fork();
+    pid_t waiter = checked_fork();
     if (waiter == 0) {
         struct hold_options patient = holding(WAIT_DEFAULT_MS);
         patient.waiting = on_waiting;
@@ -233,7 +251,7 @@ static void test_wait_ends_when_not_wanted(void **state)
     (void)state;
     struct hold_options options = holding(WAIT_NONE);
     pid_t holder = fork_holder(&options);
-    pid_t waiter = fork();
+    pid_t waiter = checked_fork();
     if (waiter == 0) {
         struct hold_options patient = holding(WAIT_DEFAULT_MS);
         patient.wanted = not_wanted;
@@ -255,7 +273,7 @@ static void test_signal_ends_the_wait(void **state)
     (void)state;
     struct hold_options options = holding(WAIT_NONE);
     pid_t holder = fork_holder(&options);
-    pid_t waiter = fork();
+    pid_t waiter = checked_fork();
     if (waiter == 0) {
         struct hold_options patient = holding(WAIT_DEFAULT_MS);
         struct hold *hold = NULL;
@@ -283,7 +301,7 @@ static void test_a_hundred_start_at_once(void **state)
     (void)state;
     pid_t pids[CROWD];
     for (int i = 0; i < CROWD; i++) {
-        pids[i] = fork();
+        pids[i] = checked_fork();
         if (pids[i] != 0)
             continue;
         struct hold_options options = holding(WAIT_NONE);
@@ -330,7 +348,7 @@ static void test_waiters_do_not_starve_the_owner(void **state)
     options.tap = on_event;
     pid_t holder = fork_holder(&options);
     for (int i = 0; i < WAITERS; i++) {
-        if (fork() != 0)
+        if (checked_fork() != 0)
             continue;
         struct hold_options patient = holding(60000);
         struct hold *mine = hold_well(&patient);
@@ -356,6 +374,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_begins_and_ends, state_begin, state_end),
+        cmocka_unit_test_setup_teardown(
+            test_nested_work_bears_the_marks_of_all_levels, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_bind_later, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_bad_terms, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_signal_cancels, state_begin, state_end),

@@ -8,6 +8,7 @@
 
 #include "journal/journal.h"
 #include "supervisor/leftovers.h"
+#include "supervisor/marks.h"
 #include "supervisor/proc-private.h"
 
 #define SUBJECT "command:widget"
@@ -144,8 +145,7 @@ static _noreturn_ void owner_main(const struct scene *scene, const struct owner_
 
 static pid_t owner_start(const struct scene *scene, const struct owner_plan *plan)
 {
-    pid_t pid = fork();
-    assert_true(pid >= 0);
+    pid_t pid = checked_fork();
     if (pid == 0)
         owner_main(scene, plan);
     wait_until(board->ready || waitpid(pid, NULL, WNOHANG) != 0);
@@ -221,14 +221,40 @@ static void end_child(pid_t pid)
 
 /* ---- marks ---- */
 
+#define ID_1 "00112233445566778899aabbccddeeff"
+#define ID_2 "ffeeddccbbaa99887766554433221100"
+
 static void test_marks_are_appended_level_by_level(void **state _unused_)
 {
-    _cleanup_(mem_free) char *first = mark_append(NULL, "a");
-    _cleanup_(mem_free) char *empty = mark_append("", "a");
-    _cleanup_(mem_free) char *second = mark_append(first, "b");
-    assert_string_equal(first, "a");
-    assert_string_equal(empty, "a");
-    assert_string_equal(second, "a:b");
+    static const struct {
+        const char *attempts, *stores, *wanted_attempts, *wanted_stores;
+    } CASES[] = {
+        {NULL, NULL, "b", ID_2},
+        {"", "", "b", ID_2},
+        {"a", ID_1, "a:b", ID_1 ":" ID_2},
+        {"a:a", ID_1 ":" ID_2, "a:a:b", ID_1 ":" ID_2 ":" ID_2},
+        {NULL, "postgresql://me:secret@host/work", "b", ID_2}, /* an address is not handed on */
+        {"a", "sqlite:/store", "b", ID_2},
+        {"a:c", ID_1, "b", ID_2}, /* no pairs: whose is what? */
+        {NULL, ID_1, "b", ID_2},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        _cleanup_(mem_free) char *attempts = NULL, *stores = NULL;
+        mark_append(CASES[i].attempts, CASES[i].stores, "b", ID_2, &attempts, &stores);
+        assert_string_equal(attempts, CASES[i].wanted_attempts);
+        assert_string_equal(stores, CASES[i].wanted_stores);
+    }
+}
+
+static void test_an_address_is_no_mark(void **state _unused_)
+{
+    assert_true(mark_stores_are_ids(ID_1));
+    assert_true(mark_stores_are_ids(ID_1 ":" ID_2));
+    assert_false(mark_stores_are_ids(""));
+    assert_false(mark_stores_are_ids("sqlite:" ID_1));
+    assert_false(mark_stores_are_ids(ID_1 ":"));
+    assert_false(mark_stores_are_ids(ID_1 ":" ID_2 "/x"));
+    assert_false(mark_stores_are_ids("cafe"));
 }
 
 static void test_inside_is_about_the_store(void **state _unused_)
@@ -458,7 +484,7 @@ static int kin_main(char **argv)
     const char *subject = SUBJECT, *other = "command:other";
     pid_t parent = getpid();
     owner_check(machine_read(&machine, NULL) == RESULT_OK, 80);
-    pid_t nested = fork(); /* the ancestor, which bears the mark too, waits */
+    pid_t nested = checked_fork(); /* the ancestor, which bears the mark too, waits */
     if (nested > 0) {
         int status;
         return waitpid(nested, &status, 0) == nested && WIFEXITED(status) ? WEXITSTATUS(status) : 81;
@@ -521,6 +547,7 @@ int main(int argc, char **argv)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_marks_are_appended_level_by_level),
+        cmocka_unit_test(test_an_address_is_no_mark),
         cmocka_unit_test(test_inside_is_about_the_store),
         cmocka_unit_test(test_a_mark_is_a_pair),
         cmocka_unit_test(test_the_work_of_a_dead_owner_is_ended_and_nothing_else),

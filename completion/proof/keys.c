@@ -238,14 +238,6 @@ static enum result read_seed(int fd, const char *path, uint8_t *ret_seed, struct
     return r;
 }
 
-enum result key_check(const char *directory, struct error *err)
-{
-    _cleanup_(mem_free) char *path = NULL;
-    _cleanup_(fd_cleanup) int fd = -1;
-    enum result r = find_default(directory, &path, err);
-    return r == RESULT_OK ? open_private(path, &fd, err) : r;
-}
-
 enum result key_load(const char *directory, struct signing_key *ret, struct error *err)
 {
     _cleanup_(mem_free) char *path = NULL;
@@ -259,5 +251,13 @@ enum result key_load(const char *directory, struct signing_key *ret, struct erro
     if (r == RESULT_OK)
         signing_key_from_seed(seed, path, ret);
     sodium_memzero(seed, sizeof(seed));
+    return r;
+}
+
+enum result key_check(const char *directory, struct error *err)
+{
+    struct signing_key key = {0};
+    enum result r = key_load(directory, &key, err);
+    signing_key_done(&key);
     return r;
 }

@@ -52,7 +52,7 @@ _must_use_ enum result key_make(
  * the file is a link, another's, or not of mode 0600 or less, or others may write to the directory; INVALID
  * when the file is no such key, or there are several and none is the default. */
 _must_use_ enum result key_load(const char *directory, struct signing_key *ret, struct error *err);
-/* Only the check of existence, owner and mode: before work starts. */
+/* Could it be loaded? Before work starts. */
 _must_use_ enum result key_check(const char *directory, struct error *err);
 
 /* INVALID when the file is no Ed25519 public key in PEM. */

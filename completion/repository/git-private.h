@@ -22,6 +22,9 @@
 struct collect git_call(int directory_fd, const char *const *arguments, bool settings);
 void git_calls_done(struct collect *calls, size_t count);
 
+/* Runs them at once, whatever their exit statuses. ABSENT when there is no git. */
+_must_use_ enum result git_run_all(
+    struct runner *runner, struct collect *calls, size_t count, struct error *err);
 /* Runs one call and checks that it answered 0. */
 _must_use_ enum result git_run(struct runner *runner, struct collect *call, struct error *err);
 /* True when it exited with exactly this status. */

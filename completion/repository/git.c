@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,9 +67,18 @@ void git_calls_done(struct collect *calls, size_t count)
     }
 }
 
+enum result git_run_all(struct runner *runner, struct collect *calls, size_t count, struct error *err)
+{
+    enum result r = runner->run(runner, calls, count, err);
+    /* A machine without git is no fault of ours. */
+    if (r == RESULT_SYSTEM && err && err->errnum == ENOENT)
+        r = err->code = RESULT_ABSENT;
+    return r;
+}
+
 enum result git_run(struct runner *runner, struct collect *call, struct error *err)
 {
-    enum result r = runner->run(runner, call, 1, err);
+    enum result r = git_run_all(runner, call, 1, err);
     return r == RESULT_OK ? collect_check(call, err) : r;
 }
 

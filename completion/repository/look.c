@@ -143,7 +143,7 @@ enum result repository_look(struct runner *runner, int directory_fd, const char 
             "^(core\\.(attributesfile|autocrlf)|remote\\.origin\\.url)$"),
     };
     struct repository_look look = {0};
-    enum result r = runner->run(runner, calls, CALL_MAX, err);
+    enum result r = git_run_all(runner, calls, CALL_MAX, err);
     if (r == RESULT_OK)
         r = calls_succeeded(calls) ? calls_read(calls, prefix, &look, err)
                                    : calls_refuse(runner, directory_fd, calls, err);

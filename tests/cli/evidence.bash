@@ -28,7 +28,7 @@ ended_as() { doc ".producers[] | select(.name == \"$1\") | .verdict // \"-\""; }
 exits() { # exits CODE [WORD...]: done_json ends so
     local code=$1
     shift
-    done_json "$@"
+    done_json "$@" || return 1
     [ "$RC" -eq "$code" ] || {
         echo "exit status $RC instead of $code: $DOC" >&2
         return 1

@@ -2,14 +2,15 @@
  * Reason codes, the fixed list:
  *
  *     passed            settled by its owner: everything asked for was done
- *     producer-failed   a producer or command ended with a failure
- *     demand-unmet      no producer failed, and yet the demand is not met
+ *     producer-failed   a producer ended with a failure
+ *     command-failed    the command of `run` ended with a failure
+ *     not-started       the command of `run` could not be started
  *     tree-moved        the candidate changed while it was being proven
  *     cancel-requested  somebody asked for it
  *     signal            the owner was told to stop by a signal
  *     lease-lost        the owner could not confirm its lease in time and stopped its work
  *     leftovers         earlier work on the same subject could not be ended
- *     error             the owner met an error of its own
+ *     internal          the owner met an error of its own
  *     owner-gone        retired: its owner is proven to be dead
  *     lapsed            retired: its lease ran out
  */

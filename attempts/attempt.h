@@ -45,9 +45,7 @@ _must_use_ bool attempt_kind_parse(const char *name, enum attempt_kind *ret);
 bool attempt_state_is_terminal(enum attempt_state state);
 bool attempt_kind_is_strict(enum attempt_kind kind);
 
-/* Why an attempt ended as it did. Codes are a fixed, documented list (attempt.c): "passed",
- * "producer-failed", "owner-gone", "lapsed", "cancel-requested", "signal", "tree-moved", "lease-lost",
- * "leftovers", ... */
+/* Why an attempt ended as it did. Codes are a fixed list, documented in attempt.c. */
 struct reason {
     char *code;
     char *text;       /* one sentence; NULL when the code says all */

@@ -8,6 +8,7 @@
 #ifndef SUPERVISOR_HOLD_PRIVATE_H
 #define SUPERVISOR_HOLD_PRIVATE_H
 
+#include "supervisor/exits.h"
 #include "supervisor/hold.h"
 #include "supervisor/signals-private.h"
 
@@ -27,6 +28,7 @@ struct hold {
     struct store *store;
     struct journal *journal;
     bool handle_told;
+    bool blocked; /* by leftovers on a subject of this attempt */
     struct supervisor *supervisor;
     struct reservation reservation;
     struct attempt attempt;
@@ -41,6 +43,8 @@ int64_t hold_jitter_ms(int64_t least_ms, int64_t most_ms);
 void hold_pause(struct hold *hold, int64_t pause_ms);
 void hold_tell(struct hold *hold, const struct journal_event *event, enum journal_durability durability);
 void hold_note(struct hold *hold, const char *format, ...) _printf_(2, 3);
+/* The exit status of this run for an outcome: `tenure run` has its own. */
+int hold_exit(const struct hold *hold, enum outcome outcome);
 /* Closes the store's handle and opens another. */
 _must_use_ enum result hold_reopen(struct hold *hold, struct error *err);
 void hold_free(struct hold *hold);

@@ -258,6 +258,7 @@ static enum result end_leftovers(struct hold *hold, struct error *err)
         hold_note(hold, "%s", report.notes.bytes);
     if (r != RESULT_OK || !report.blocked)
         return r;
+    hold->blocked = true;
     error_set(err, RESULT_DENIED, 0, "work of an earlier attempt still lives and could not be ended: %s",
         report.named.bytes != NULL ? report.named.bytes : "it cannot be seen");
     return error_remedy(err, "end it, or have its owner end it, then run this again");
@@ -286,9 +287,9 @@ static void give_up(struct hold *hold, const struct error *err)
 {
     struct hold_ending ending = {
         .state = ATTEMPT_CANCELLED,
-        .reason_code = err->code == RESULT_DENIED ? "leftovers" : "internal",
+        .reason_code = hold->blocked ? "leftovers" : "internal",
         .reason_text = err->message,
-        .exit_code = 2,
+        .exit_code = hold_exit(hold, outcome_of_result(err->code)),
     };
     _cleanup_(hold_result_done) struct hold_result result = {0};
     if (hold->supervisor == NULL) { /* not even that: the lease runs out by itself */
@@ -340,12 +341,14 @@ static bool was_bound(struct hold *hold)
 enum result hold_bind(struct hold *hold, const char *demand, struct error *err)
 {
     int64_t until = hold_now(hold) + HOLD_BUSY_MS;
+    bool unknown = false; /* an answer was lost: what is refused now may be so because it was done then */
     for (;;) {
         _cleanup_(error_done) struct error why = {0};
         FAILPOINT("hold-before-bind");
         enum result r = store_bind(hold->store, &hold->reservation.credential, demand, &why);
         FAILPOINT("hold-after-bind");
-        if (r == RESULT_OK || (r == RESULT_UNKNOWN && was_bound(hold))) {
+        unknown |= r == RESULT_UNKNOWN;
+        if (r == RESULT_OK || (unknown && was_bound(hold))) {
             hold->attempt.state = ATTEMPT_RUNNING;
             return RESULT_OK;
         }

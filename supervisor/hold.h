@@ -84,6 +84,7 @@ struct hold_result {
     struct reason reason;
     bool lost;     /* ended by another */
     bool unknown;  /* the outcome could not be learned; exit 5 */
+    int signal;    /* that ended the run, also at the very last; 0: none did */
     int exit_code; /* of the ending, or what replaced it */
     int64_t duration_ms;
 };

@@ -5,13 +5,13 @@
 
 #include "base/failpoint.h"
 #include "base/memory.h"
-#include "supervisor/exits.h"
 #include "supervisor/hold-private.h"
 #include "supervisor/supervisor-private.h"
 
-#define SETTLE_LEAST_MS INT64_C(5000) /* for a store that is busy or away, though the lease be nearly over   \
-                                       */
-#define SETTLE_ASK_MS INT64_C(10000)  /* for the answer to a commit that was lost */
+/* For a store that is busy or away, though the lease be nearly over. */
+#define SETTLE_LEAST_MS INT64_C(5000)
+/* For the answer to a commit that was lost. */
+#define SETTLE_ASK_MS INT64_C(10000)
 
 void hold_result_done(struct hold_result *result)
 {
@@ -22,11 +22,11 @@ void hold_result_done(struct hold_result *result)
 
 struct verdict {
     struct settlement settlement;
-    int exit_code;
+    int exit_code, signal;
     bool lost;
 };
 
-static int exit_of(const struct hold *hold, enum outcome outcome)
+int hold_exit(const struct hold *hold, enum outcome outcome)
 {
     const struct exit_row *row = &EXITS[outcome];
     return hold->options.kind == KIND_COMMAND ? row->run_status : row->status;
@@ -41,8 +41,7 @@ static void wanted_verdict(const struct hold_ending *ending, struct verdict *ret
     ret->settlement.proof = ending->proof;
 }
 
-/* What stopped the run overrides what the caller wants, but not a verdict of its own: that one comes first.
- */
+/* What stopped the run overrides what the caller wants, also when it came after the work had ended. */
 static void override_verdict(const struct hold *hold, struct verdict *verdict)
 {
     const struct stop *stop = supervisor_stop_of(hold->supervisor);
@@ -53,7 +52,8 @@ static void override_verdict(const struct hold *hold, struct verdict *verdict)
     verdict->settlement.reason_text = stop->reason.text;
     verdict->settlement.proof = NULL;
     verdict->lost = stop->cause != STOP_SIGNAL;
-    verdict->exit_code = verdict->lost ? exit_of(hold, OUTCOME_LOST) : EXIT_SIGNAL_BASE + stop->signal;
+    verdict->signal = verdict->lost ? 0 : stop->signal;
+    verdict->exit_code = verdict->lost ? hold_exit(hold, OUTCOME_LOST) : EXIT_SIGNAL_BASE + stop->signal;
 }
 
 static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
@@ -63,7 +63,8 @@ static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
     verdict->settlement.reason_text = "the lease ran out before the attempt could be settled";
     verdict->settlement.proof = NULL;
     verdict->lost = true;
-    verdict->exit_code = exit_of(hold, OUTCOME_LOST);
+    verdict->signal = 0;
+    verdict->exit_code = hold_exit(hold, OUTCOME_LOST);
 }
 
 /* ---- settling ---- */
@@ -71,8 +72,8 @@ static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
 struct settling {
     struct hold *hold;
     struct verdict *verdict;
-    int64_t until_boot_ms; /* for busy and unreachable */
-    int64_t ask_until_boot_ms;
+    int64_t until_boot_ms; /* the whole patience; a lost answer adds to it once */
+    bool unknown;          /* a commit was sent, and its answer lost */
     bool asking;
 };
 
@@ -93,24 +94,25 @@ static enum result settle_once(struct settling *settling, struct error *err)
     return r;
 }
 
+static void settle_unknown(struct settling *settling)
+{
+    int64_t ask_until = hold_now(settling->hold) + SETTLE_ASK_MS;
+    if (!settling->unknown && settling->until_boot_ms < ask_until)
+        settling->until_boot_ms = ask_until;
+    settling->unknown = settling->asking = true;
+}
+
 /* True when the same is to be done again after a pause. */
 static bool settle_again(struct settling *settling, enum result r)
 {
-    int64_t now = hold_now(settling->hold);
     if (r == RESULT_UNKNOWN || r == RESULT_UNREACHABLE)
         store_close(STEAL(settling->hold->store));
-    if (r == RESULT_UNKNOWN && !settling->asking) {
-        settling->asking = true;
-        settling->ask_until_boot_ms = now + SETTLE_ASK_MS;
-        return true;
-    }
-    if (r == RESULT_CONFLICT) {
+    if (r == RESULT_UNKNOWN)
+        settle_unknown(settling);
+    if (r == RESULT_CONFLICT)
         settling->asking = false; /* not settled: settle anew, with the same nonce */
-        return now < settling->until_boot_ms || now < settling->ask_until_boot_ms;
-    }
-    bool trouble = r == RESULT_BUSY || r == RESULT_UNREACHABLE || r == RESULT_UNKNOWN;
-    return trouble &&
-           now < (settling->ask_until_boot_ms != 0 ? settling->ask_until_boot_ms : settling->until_boot_ms);
+    bool trouble = r == RESULT_BUSY || r == RESULT_UNREACHABLE || r == RESULT_UNKNOWN || r == RESULT_CONFLICT;
+    return trouble && hold_now(settling->hold) < settling->until_boot_ms;
 }
 
 static enum result settle(struct hold *hold, struct verdict *verdict, struct error *err)
@@ -133,7 +135,7 @@ static enum result settle(struct hold *hold, struct verdict *verdict, struct err
         }
         error_move(err, &why);
         /* A commit was sent once and nobody could say what became of it. */
-        bool unknown = settling.ask_until_boot_ms != 0 && r != RESULT_RETIRED;
+        bool unknown = settling.unknown && r != RESULT_RETIRED;
         return unknown ? error_set(err, RESULT_UNKNOWN, 0,
                              "the store did not say whether attempt %s was settled", hold->attempt.id)
                        : r;
@@ -155,6 +157,7 @@ static void result_of_settlement(const struct verdict *verdict, struct hold_resu
 {
     ret->state = verdict->settlement.state;
     ret->exit_code = verdict->exit_code;
+    ret->signal = verdict->signal;
     ret->lost = verdict->lost;
     ret->reason = (struct reason){
         .code = mem_string(verdict->settlement.reason_code),
@@ -168,7 +171,7 @@ static void result_of_loss(struct hold *hold, struct hold_result *ret)
     _cleanup_(attempt_done) struct attempt attempt = {0};
     ret->lost = true;
     ret->state = ATTEMPT_CANCELLED;
-    ret->exit_code = exit_of(hold, OUTCOME_LOST);
+    ret->exit_code = hold_exit(hold, OUTCOME_LOST);
     bool read = hold->store != NULL || hold_reopen(hold, NULL) == RESULT_OK;
     if (read && store_find(hold->store, hold->attempt.id, &attempt, NULL) == RESULT_OK) {
         ret->state = attempt.state;
@@ -214,7 +217,7 @@ static void result_of_trouble(
 {
     ret->state = hold->attempt.state;
     ret->unknown = r == RESULT_UNKNOWN;
-    ret->exit_code = exit_of(hold, outcome_of_result(r));
+    ret->exit_code = hold_exit(hold, outcome_of_result(r));
     hold_note(hold, "the attempt could not be settled: %s", err->message);
 }
 

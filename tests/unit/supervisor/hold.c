@@ -113,6 +113,49 @@ static void test_work_is_dead_before_settlement(void **state)
     hold_result_done(&result);
 }
 
+#ifdef TENURE_FAILPOINTS
+/* Nobody can say whether the commit came through, and the store says each time that it did not: over and
+ * over, but not for ever. */
+static void test_an_unknown_settlement_is_given_up(void **state)
+{
+    (void)state;
+    struct hold_options options = holding(WAIT_NONE);
+    struct hold *hold = hold_well(&options);
+    _cleanup_(mem_free) char *id = mem_string(hold_attempt(hold)->id);
+    setenv("TENURE_FAILPOINT", "settle-before-commit:error", 1);
+    struct hold_result result = {0};
+    int64_t asked = boot_ms();
+    struct hold_ending ending = {.state = ATTEMPT_PASSED, .reason_code = "passed"};
+    assert_int_equal(hold_end(hold, &ending, &result, NULL), RESULT_UNKNOWN);
+    assert_in_range(boot_ms() - asked, 5000, BOUND_MS);
+    assert_true(result.unknown);
+    assert_int_equal(result.exit_code, 125);
+    unsetenv("TENURE_FAILPOINT");
+    hold_result_done(&result);
+    assert_state(id, ATTEMPT_RUNNING, NULL);
+}
+
+/* The answer to a commit was lost: asked for, not sent again. */
+static void test_a_lost_answer_is_asked_for(void **state)
+{
+    (void)state;
+    struct hold_options options = holding(WAIT_NONE);
+    options.bind_now = false;
+    struct hold *hold = hold_well(&options);
+    _cleanup_(mem_free) char *id = mem_string(hold_attempt(hold)->id);
+    setenv("TENURE_FAILPOINT", "bind-after-commit:error", 1);
+    assert_int_equal(hold_bind(hold, "0123", NULL), RESULT_OK);
+    setenv("TENURE_FAILPOINT", "settle-after-commit:error", 1);
+    struct hold_result result = {0};
+    assert_int_equal(end_as(hold, ATTEMPT_PASSED, &result), RESULT_OK);
+    unsetenv("TENURE_FAILPOINT");
+    assert_int_equal(result.state, ATTEMPT_PASSED);
+    assert_false(result.unknown);
+    hold_result_done(&result);
+    assert_state(id, ATTEMPT_PASSED, "passed");
+}
+#endif
+
 /* ---- held ---- */
 
 static void test_held_leaves_nothing_behind(void **state)
@@ -380,6 +423,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_terms, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_signal_cancels, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_work_is_dead_before_settlement, state_begin, state_end),
+#ifdef TENURE_FAILPOINTS
+        cmocka_unit_test_setup_teardown(test_an_unknown_settlement_is_given_up, state_begin, state_end),
+        cmocka_unit_test_setup_teardown(test_a_lost_answer_is_asked_for, state_begin, state_end),
+#endif
         cmocka_unit_test_setup_teardown(test_held_leaves_nothing_behind, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_dead_owner_costs_no_time, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_taken_over_while_stopped, state_begin, state_end),

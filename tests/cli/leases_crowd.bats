@@ -57,8 +57,9 @@ all_but_one_ended() {
     done
     [ "$(wc -l <"$HOME/first")" = 1 ]
     [ "$(wc -l <"$HOME/second")" = 1 ]
-    [ "$(db "SELECT count(*) FROM attempt")" = 1 ]
-    [ "$(db "SELECT count(*) FROM proof")" = 1 ]
+    # One that looked for a Proof just before there was one may have made another, from the same evidence.
+    [ "$(db "SELECT count(*) FROM attempt WHERE state <> 'passed'")" = 0 ]
+    [ "$(db "SELECT count(*) FROM evidence")" = 2 ]
 }
 
 @test "L11: never rescued while alive: one is renewed, while ten others start, die and are recovered" {
@@ -82,7 +83,11 @@ all_but_one_ended() {
         others+=("$PID")
     done
     # Some lease times long, and until enough was recovered meanwhile.
-    wait_for $((60 * ROUNDS)) is_there "SELECT count(*) >= $((20 * ROUNDS)) FROM seen WHERE what = 'renewal' AND attempt = '$id'"
+    wait_for $((60 * ROUNDS)) is_there "SELECT count(*) >= $((20 * ROUNDS)) FROM seen WHERE what = 'renewal' AND attempt = '$id'" || {
+        records_of "$id"
+        db "SELECT state, reason_code, reason_text FROM attempt WHERE id = '$id'"
+        false
+    }
     wait_for 60 is_there "SELECT count(*) >= 20 FROM attempt WHERE reason_code = 'owner-gone'"
     [ "$(field state "$id")" = running ]
     : >"$HOME/go"

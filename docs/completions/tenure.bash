@@ -11,12 +11,12 @@ _tenure_handles() {
 
 _tenure_options() {
     case $1 in
-    done) echo '--wait --rerun -k --keep-going --dirty -n --dry-run --detach -j --jobs' ;;
+    done) echo '--wait --rerun -k --keep-going --dirty --dry-run --detach -j --jobs' ;;
     run) echo '--subject --ttl --heartbeat --wait --on-lapse --held-exit --' ;;
     status) echo '-a --all' ;;
     log) echo '-n --number -a --all' ;;
     verify) echo '--key --commit --partial' ;;
-    journal) echo '--older --keep -n --dry-run' ;;
+    journal) echo '--older --keep --dry-run' ;;
     esac
 }
 

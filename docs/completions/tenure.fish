@@ -45,7 +45,7 @@ complete -c tenure -n $on -l wait -d 'When another attempt is current, wait'
 complete -c tenure -n $on -l rerun -d 'Run although evidence exists'
 complete -c tenure -n $on -s k -l keep-going -d 'Go on after a failure'
 complete -c tenure -n $on -l dirty -d 'Run on the work tree as it is'
-complete -c tenure -n $on -s n -l dry-run -d 'Say what would run and why'
+complete -c tenure -n $on -l dry-run -d 'Say what would run and why'
 complete -c tenure -n $on -l detach -d 'Not in this version'
 complete -c tenure -n $on -s j -l jobs -x -d 'Producers at once'
 
@@ -78,7 +78,7 @@ set -l on '__fish_seen_subcommand_from journal'
 complete -c tenure -n "$on; and not __fish_seen_subcommand_from list prune" -a 'list prune'
 complete -c tenure -n $on -l older -x -d 'Finished ones older than this'
 complete -c tenure -n $on -l keep -x -d 'Finished ones beyond the newest N'
-complete -c tenure -n $on -s n -l dry-run -d 'Say what would go, and keep it'
+complete -c tenure -n $on -l dry-run -d 'Say what would go, and keep it'
 
 complete -c tenure -n '__fish_seen_subcommand_from store; and not __fish_seen_subcommand_from status migrate' -a 'status migrate'
 complete -c tenure -n '__fish_seen_subcommand_from help' -a "$commands"

@@ -54,6 +54,13 @@ terminal_kept() {
     }
 }
 
+# patient_producers: producers with a lease that bears some more load.
+patient_producers() {
+    producers "$@"
+    jq '.lease.ttl = "3s"' tenure.json >tenure.new && mv tenure.new tenure.json
+    commit_all
+}
+
 # The widest gap between two renewals since the store is watched, and how many there were.
 widest_gap() { db "SELECT max(gap) FROM (SELECT at - lag(at) OVER (ORDER BY n) AS gap FROM seen WHERE what = 'renewal' AND attempt = '$1')"; }
 renewed() { is_there "SELECT count(*) >= $2 FROM seen WHERE what = 'renewal' AND attempt = '$1'"; } # ATTEMPT TIMES

@@ -25,7 +25,7 @@ ticks() { cut -d')' -f2 "/proc/$1/stat" | awk '{print $12 + $13}'; }
 own_time_is() { [ "$(field "renewed_wall_ms / 1000 - $(date +%s) BETWEEN $1 - 20 AND $1 + 20")" = 1 ]; }
 
 @test "L5: the wall clock steps during a run: renewed on time, no busy loop, nothing negative" {
-    producers slow="$(waits_for "$HOME/go")"
+    patient_producers slow="$(waits_for "$HOME/go")"
     stepped run "$TENURE" done --json
     pid=$PID
     wait_for 30 work_runs slow
@@ -46,7 +46,7 @@ own_time_is() { [ "$(field "renewed_wall_ms / 1000 - $(date +%s) BETWEEN $1 - 20
     : >"$HOME/go"
     finish run "$pid"
     finished_with 0
-    [ "$(widest_gap "$id")" -lt 1500 ]
+    [ "$(widest_gap "$id")" -lt 2500 ]
     [ "$(records_of "$id" | grep -c '"kind":"\(frozen\|renewal-trouble\)"')" = 0 ]
     [ "$(records_of "$id" | jq -s '[.[].duration_ms // 0, .[].boot_ms // 0] | min >= 0')" = true ]
     jq -e '[.. | .duration_ms? // 0] | min >= 0' <<<"$OUT"
@@ -54,7 +54,7 @@ own_time_is() { [ "$(field "renewed_wall_ms / 1000 - $(date +%s) BETWEEN $1 - 20
 }
 
 @test "L5: the wall clock steps back before the end: no duration is negative, in no view" {
-    producers slow="$(waits_for "$HOME/go")"
+    patient_producers slow="$(waits_for "$HOME/go")"
     stepped run "$TENURE" done
     pid=$PID
     wait_for 30 work_runs slow
@@ -73,7 +73,7 @@ own_time_is() { [ "$(field "renewed_wall_ms / 1000 - $(date +%s) BETWEEN $1 - 20
 }
 
 @test "L5: a signal is answered at once, whatever the wall clock does, in a run and in a wait" {
-    producers slow='exec sleep 600'
+    patient_producers slow='exec sleep 600'
     stepped run "$TENURE" done
     run_pid=$PID
     wait_for 30 work_runs slow
@@ -110,7 +110,7 @@ never_late() { # never_late ATTEMPT BOUND
 }
 
 @test "L6: a line of a gigabyte delays no renewal" {
-    producers line="head -c 1000000000 /dev/zero | tr '\\0' x; : >'$HOME/written'; $(waits_for "$HOME/go")"
+    patient_producers line="head -c 1000000000 /dev/zero | tr '\\0' x; : >'$HOME/written'; $(waits_for "$HOME/go")"
     background run "$TENURE" done
     pid=$PID
     wait_for 30 work_runs line
@@ -120,7 +120,7 @@ never_late() { # never_late ATTEMPT BOUND
     : >"$HOME/go"
     finish run "$pid"
     finished_with 0
-    never_late "$id" 1500
+    never_late "$id" 2500
     [ "$(records_of "$id" | jq 'select(.kind == "finished") | .offset_bytes')" = 1000000000 ]
     # The log has a cap, and says what is missing.
     [ "$(stat -c %s "$XDG_STATE_HOME/tenure/journals/$(handle_of)/out/line.log")" -lt 70000000 ]
@@ -133,18 +133,18 @@ never_late() { # never_late ATTEMPT BOUND
     git commit -q -m 'Many files'
     git checkout -q -- .
     # Listed under the lease: before the producer, after it, and before the Proof.
-    producers a='sleep 0.1' b='sleep 0.1'
+    patient_producers a='sleep 0.1' b='sleep 0.1'
     background run "$TENURE" done --jobs 1
     finish run "$PID" $((120 + 60 * ROUNDS))
     finished_with 0
     id=$(newest)
     [ "$(records_of "$id" | grep -c '"kind":"frozen"')" = 0 ]
     gap=$(widest_gap "$id")
-    [ -z "$gap" ] || [ "$gap" -lt 1500 ]
+    [ -z "$gap" ] || [ "$gap" -lt 2500 ]
 }
 
 @test "L6: on one processor, at the lowest priority, beside busy work, no renewal is missed" {
-    producers one="$(busy)" two="$(busy)" three="$(busy)"
+    patient_producers one="$(busy)" two="$(busy)" three="$(busy)"
     background run nice -n 19 taskset -c "$(first_processor)" "$TENURE" done --jobs 3
     pid=$PID
     wait_for 60 work_runs three
@@ -153,7 +153,7 @@ never_late() { # never_late ATTEMPT BOUND
     : >"$HOME/go"
     finish run "$pid"
     finished_with 0
-    never_late "$id" 1500
+    never_late "$id" 2500
 }
 busy() { echo "until [ -e '$HOME/go' ]; do n=0; while [ \$n -lt 10000 ]; do n=\$((n+1)); done; done"; }
 first_processor() { taskset -pc $$ | sed 's/.*: //; s/[-,].*//'; }

@@ -1,4 +1,4 @@
-#include "supervisor/collect.h"
+#include "supervisor/collect-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +14,45 @@
 #include "base/files.h"
 #include "base/memory.h"
 
-#define LIMIT_DEFAULT_BYTES   ((size_t)1024 * 1024 * 1024)
-#define COMPLAINT_LIMIT_BYTES ((size_t)64 * 1024)
-#define READ_BYTES            ((size_t)64 * 1024)
-#define PIPE_BYTES            (1024 * 1024)
+#define READ_BYTES ((size_t)64 * 1024)
+#define PIPE_BYTES (1024 * 1024)
 
 void collect_done(struct collect *collect)
 {
     text_done(&collect->output);
     text_done(&collect->complaint);
+}
+
+/* ---- what it is given ---- */
+
+enum result collect_input_open(const struct collect *collect, int *ret_fd, struct error *err)
+{
+    *ret_fd = -1;
+    if (!collect->input || collect->input_length == 0)
+        return RESULT_OK;
+    _cleanup_(fd_cleanup) int fd = memfd_create("tenure-input", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, errno, "cannot make the input of %s", collect->argv[0]);
+    enum result r = fd_write_all(fd, collect->input, collect->input_length, err);
+    if (r != RESULT_OK)
+        return r;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return error_errno(err, errno, "cannot rewind the input of %s", collect->argv[0]);
+    *ret_fd = fd;
+    fd = -1;
+    return RESULT_OK;
+}
+
+const char **collect_environment(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    const char **entries = mem_alloc((count + 1) * sizeof(*entries));
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "GIT_", strlen("GIT_")) != 0)
+            entries[kept++] = environ[i];
+    return entries;
 }
 
 /* ---- what became of it ---- */
@@ -89,25 +119,6 @@ static void program_end(struct program *program)
     program_close(program);
 }
 
-/* A file in memory instead of a pipe: nothing to feed, nobody to wait for, and no SIGPIPE from a program that
- * reads less than it is given. */
-static enum result input_open(const struct collect *collect, int *ret, struct error *err)
-{
-    if (!collect->input || collect->input_length == 0)
-        return RESULT_OK;
-    _cleanup_(fd_cleanup) int fd = memfd_create("tenure-input", MFD_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "cannot make the input of %s", collect->argv[0]);
-    enum result r = fd_write_all(fd, collect->input, collect->input_length, err);
-    if (r != RESULT_OK)
-        return r;
-    if (lseek(fd, 0, SEEK_SET) != 0)
-        return error_errno(err, errno, "cannot rewind the input of %s", collect->argv[0]);
-    *ret = fd;
-    fd = -1;
-    return RESULT_OK;
-}
-
 /* Only our end is non-blocking. The flag is the pipe's end's own, so the program's stays as it expects. */
 static enum result pipe_open(int *ret_ours, int *ret_theirs, struct error *err)
 {
@@ -129,7 +140,7 @@ static enum result program_spawn(struct program *program, const char *const *env
     _cleanup_(fd_cleanup) int complaint = -1;
     const struct collect *collect = program->collect;
     struct spawn_failure failure;
-    enum result r = input_open(collect, &input, err);
+    enum result r = collect_input_open(collect, &input, err);
     if (r == RESULT_OK)
         r = pipe_open(&program->output_fd, &output, err);
     if (r == RESULT_OK)
@@ -144,7 +155,7 @@ static enum result program_spawn(struct program *program, const char *const *env
         .stdout_fd = output,
         .stderr_fd = complaint,
     };
-    return spawner_system()->spawn(spawner_system(), &request, &program->process, &failure, err);
+    return spawn_program(spawner_system(), &request, &program->process, &failure, err);
 }
 
 /* ---- taking in ---- */
@@ -152,7 +163,7 @@ static enum result program_spawn(struct program *program, const char *const *env
 static enum result output_take(struct program *program, const char *bytes, size_t length, struct error *err)
 {
     struct collect *collect = program->collect;
-    size_t limit = collect->limit_bytes ? collect->limit_bytes : LIMIT_DEFAULT_BYTES;
+    size_t limit = collect->limit_bytes ? collect->limit_bytes : COLLECT_LIMIT_DEFAULT_BYTES;
     if (length > limit - collect->output.length)
         return error_set(
             err, RESULT_INVALID, 0, "the output of %s is larger than %zu bytes", collect->argv[0], limit);
@@ -163,7 +174,7 @@ static enum result output_take(struct program *program, const char *bytes, size_
 static void complaint_take(struct program *program, const char *bytes, size_t length)
 {
     struct text *complaint = &program->collect->complaint;
-    size_t room = COMPLAINT_LIMIT_BYTES - complaint->length;
+    size_t room = COLLECT_COMPLAINT_LIMIT_BYTES - complaint->length;
     text_append(complaint, bytes, length < room ? length : room);
 }
 
@@ -287,19 +298,6 @@ static enum result batch_wait(struct batch *batch, struct error *err)
     return RESULT_OK;
 }
 
-/* The caller's own, without what would point git somewhere else. The strings stay the caller's. */
-static const char **environment_make(void)
-{
-    size_t count = 0, kept = 0;
-    while (environ[count])
-        count++;
-    const char **kept_entries = mem_alloc((count + 1) * sizeof(*kept_entries));
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "GIT_", 4) != 0)
-            kept_entries[kept++] = environ[i];
-    return kept_entries;
-}
-
 static enum result collect_run(
     struct runner *runner _unused_, struct collect *collects, size_t count, struct error *err)
 {
@@ -307,7 +305,7 @@ static enum result collect_run(
         .programs = mem_alloc(count * sizeof(struct program)),
         .polls = mem_alloc(count * FDS_PER_PROGRAM * sizeof(struct pollfd)),
     };
-    _cleanup_(mem_free) const char **environment = environment_make();
+    _cleanup_(mem_free) const char **environment = collect_environment();
     for (size_t i = 0; i < count; i++) {
         batch.programs[i] = (struct program){
             .collect = &collects[i], .process.pidfd = -1, .output_fd = -1, .complaint_fd = -1};

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/failpoint.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/mutant.h"
@@ -79,35 +78,6 @@ static enum result job_capture(struct supervisor *supervisor, struct job *job,
     return capture_open(supervisor->event, job->output, large, &job->capture, ret_child_fd, err);
 }
 
-static bool may_start(const struct supervisor *supervisor)
-{
-    return MUTANT("deadline-spawn") || gate_may_run(&supervisor->gate);
-}
-
-static enum result closed_error(struct error *err)
-{
-    return error_set(err, RESULT_BUSY, 0, "nothing may be started until the lease is confirmed again");
-}
-
-/* Inside the gate. A process that was stopped between its look and the spawn sees it at the second look. */
-static enum result spawn_inside(struct supervisor *supervisor, struct job *job,
-    const struct spawn_request *request, struct spawn_failure *ret_failure, struct error *err)
-{
-    if (!may_start(supervisor))
-        return closed_error(err);
-    FAILPOINT("supervisor-before-spawn");
-    const struct spawner *spawner = supervisor->options.spawner;
-    enum result r = spawner->spawn(spawner, request, &job->process, ret_failure, err);
-    if (r != RESULT_OK)
-        return ret_failure->step == SPAWN_LAPSED ? closed_error(err) : r;
-    containment_add(supervisor->containment, job->process.pid);
-    FAILPOINT("supervisor-after-spawn");
-    if (may_start(supervisor))
-        return RESULT_OK;
-    process_signal_group(job->process.pid, SIGKILL);
-    return closed_error(err);
-}
-
 static void tell_started(struct supervisor *supervisor, const struct job *job, int64_t expected_ms)
 {
     struct journal_event event = {
@@ -143,14 +113,10 @@ static enum result job_start(
         .stdin_fd = request->captured ? -1 : STDIN_FILENO,
         .stdout_fd = request->captured ? child_fd : STDOUT_FILENO,
         .stderr_fd = request->captured ? child_fd : STDERR_FILENO,
-        .deadline_boot_ms = MUTANT("deadline-spawn") ? 0 : gate_deadline(&supervisor->gate),
-        .files = supervisor->files.rlim_max != 0 ? &supervisor->files : NULL,
     };
     struct spawn_failure failure = {.step = SPAWN_STARTED};
     _cleanup_(error_done) struct error why = {0};
-    gate_enter(&supervisor->gate);
-    enum result r = spawn_inside(supervisor, job, &spawn, &failure, &why);
-    gate_leave(&supervisor->gate);
+    enum result r = work_start(supervisor, &spawn, &job->process, &failure, &why);
     if (r == RESULT_BUSY)
         return error_move(err, &why);
     job_enlist(supervisor, job);
@@ -169,8 +135,8 @@ enum result supervisor_spawn(
     supervisor_turn(supervisor);
     if (supervisor->stop.cause != STOP_NONE)
         return error_set(err, RESULT_INTERRUPTED, 0, "the run is being stopped");
-    if (!may_start(supervisor) || (lease_withholds(supervisor) && !MUTANT("deadline-spawn")))
-        return closed_error(err);
+    if (!work_may_start(supervisor) || (lease_withholds(supervisor) && !MUTANT("deadline-spawn")))
+        return work_withheld(err);
     struct job *job = job_new(supervisor, request);
     enum result r = job_start(supervisor, job, request, err);
     if (r != RESULT_OK)

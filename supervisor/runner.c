@@ -7,16 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "supervisor/collect-private.h"
 #include "supervisor/supervisor-private.h"
 
-#define COMPLAINT_LIMIT_BYTES ((size_t)64 * 1024)
-#define OUTPUT_LIMIT_BYTES    ((size_t)1 << 30)
-#define CHUNK_BYTES           ((size_t)64 * 1024)
+#define CHUNK_BYTES ((size_t)64 * 1024)
 
 struct piped {
     struct collect *collect;
@@ -50,9 +48,9 @@ static void piped_done(struct piped *piped)
 static void keep(struct piped *piped, int index, const char *bytes, size_t length)
 {
     struct text *text = index == STDOUT_FILENO ? &piped->collect->output : &piped->collect->complaint;
-    size_t limit = COMPLAINT_LIMIT_BYTES;
+    size_t limit = COLLECT_COMPLAINT_LIMIT_BYTES;
     if (index == STDOUT_FILENO)
-        limit = piped->collect->limit_bytes > 0 ? piped->collect->limit_bytes : OUTPUT_LIMIT_BYTES;
+        limit = piped->collect->limit_bytes > 0 ? piped->collect->limit_bytes : COLLECT_LIMIT_DEFAULT_BYTES;
     size_t room = limit - text->length;
     text_append(text, bytes, length < room ? length : room);
     piped->too_long |= index == STDOUT_FILENO && length > room;
@@ -110,28 +108,10 @@ static void child_ends_close(struct child_ends *ends)
         fd_close(ends->fds[i]);
 }
 
-/* A file in memory: nothing to feed, and no harm when the program reads less than it is given. */
-static enum result open_input(const struct collect *collect, int *ret_fd, struct error *err)
-{
-    if (collect->input == NULL)
-        return RESULT_OK;
-    _cleanup_(fd_cleanup) int fd = memfd_create("tenure-input", MFD_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "cannot make the input of %s", collect->argv[0]);
-    enum result r = fd_write_all(fd, collect->input, collect->input_length, err);
-    if (r != RESULT_OK)
-        return r;
-    if (lseek(fd, 0, SEEK_SET) != 0)
-        return error_errno(err, errno, "cannot rewind the input of %s", collect->argv[0]);
-    *ret_fd = fd;
-    fd = -1;
-    return RESULT_OK;
-}
-
 static enum result open_ends(
     struct supervisor *supervisor, struct piped *piped, struct child_ends *ends, struct error *err)
 {
-    enum result r = open_input(piped->collect, &ends->fds[STDIN_FILENO], err);
+    enum result r = collect_input_open(piped->collect, &ends->fds[STDIN_FILENO], err);
     for (int i = STDOUT_FILENO; i <= STDERR_FILENO && r == RESULT_OK; i++) {
         int fds[2];
         if (pipe2(fds, O_CLOEXEC) < 0)
@@ -142,42 +122,35 @@ static enum result open_ends(
     return r;
 }
 
-/* The caller's own environment without GIT_*: a hook's settings must not reach the git that we ask. */
-static const char **own_environment(void)
+/* What a program said that was killed at once, because the deadline passed as it was started, is nobody's. */
+static void piped_reset(struct piped *piped)
 {
-    size_t count = 0, kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    const char **copy = mem_alloc((count + 1) * sizeof(*copy));
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "GIT_", strlen("GIT_")) != 0)
-            copy[kept++] = environ[i];
-    return copy;
+    piped_done(piped);
+    text_clear(&piped->collect->output);
+    text_clear(&piped->collect->complaint);
 }
 
-static enum result spawn_piped(struct supervisor *supervisor, struct piped *piped,
-    const struct child_ends *ends, const char *const *environment, struct error *err)
+static enum result piped_try(
+    struct supervisor *supervisor, struct piped *piped, const char *const *environment, struct error *err)
 {
-    const struct spawner *spawner = supervisor->options.spawner;
+    _cleanup_(child_ends_close) struct child_ends ends = {{-1, -1, -1}};
+    enum result r = open_ends(supervisor, piped, &ends, err);
+    if (r != RESULT_OK)
+        return r;
     struct spawn_failure failure = {.step = SPAWN_STARTED};
     struct spawn_request request = {
         .argv = piped->collect->argv,
         .environment = environment,
         .directory_fd = piped->collect->directory_fd,
-        .stdin_fd = ends->fds[0],
-        .stdout_fd = ends->fds[1],
-        .stderr_fd = ends->fds[2],
-        .deadline_boot_ms = gate_deadline(&supervisor->gate),
-        .files = supervisor->files.rlim_max != 0 ? &supervisor->files : NULL,
+        .stdin_fd = ends.fds[STDIN_FILENO],
+        .stdout_fd = ends.fds[STDOUT_FILENO],
+        .stderr_fd = ends.fds[STDERR_FILENO],
     };
-    gate_enter(&supervisor->gate);
-    enum result r = gate_may_run(&supervisor->gate)
-                        ? spawner->spawn(spawner, &request, &piped->process, &failure, err)
-                        : error_set(err, RESULT_BUSY, 0, "nothing may be started just now");
-    if (r == RESULT_OK)
-        containment_add(supervisor->containment, piped->process.pid);
-    gate_leave(&supervisor->gate);
-    return failure.step == SPAWN_LAPSED ? RESULT_BUSY : r;
+    r = work_start(supervisor, &request, &piped->process, &failure, err);
+    piped->running = r == RESULT_OK;
+    if (r == RESULT_BUSY)
+        piped_reset(piped);
+    return r;
 }
 
 static enum result stopped_error(struct error *err)
@@ -185,23 +158,23 @@ static enum result stopped_error(struct error *err)
     return error_set(err, RESULT_INTERRUPTED, 0, "the run is being stopped");
 }
 
+/* Until something has happened; the gate may be open then. Bounded by the patience of a frozen run. */
+static enum result wait_for_gate(struct supervisor *supervisor, struct error *err)
+{
+    enum result r = loop_turn(supervisor, NEVER_MS, err);
+    return r == RESULT_OK && supervisor->stop.cause != STOP_NONE ? stopped_error(err) : r;
+}
+
 static enum result piped_start(struct supervisor *supervisor, struct piped *piped, struct error *err)
 {
-    _cleanup_(child_ends_close) struct child_ends ends = {{-1, -1, -1}};
-    enum result r = open_ends(supervisor, piped, &ends, err);
-    if (r != RESULT_OK)
-        return r;
-    const char **own = piped->collect->environment == NULL ? own_environment() : NULL;
-    do {
-        _cleanup_(error_done) struct error why = {0};
-        r = spawn_piped(supervisor, piped, &ends, own != NULL ? own : piped->collect->environment, &why);
-        if (r == RESULT_BUSY && loop_turn(supervisor, NEVER_MS, NULL) == RESULT_OK)
-            r = supervisor->stop.cause != STOP_NONE ? stopped_error(err) : RESULT_BUSY;
-        else if (r != RESULT_OK)
-            r = error_move(err, &why);
-    } while (r == RESULT_BUSY);
-    free(own);
-    piped->running = r == RESULT_OK;
+    const char *const *given = piped->collect->environment;
+    _cleanup_(mem_free) const char **own = given == NULL ? collect_environment() : NULL;
+    enum result r, waited = RESULT_OK;
+    while ((r = piped_try(supervisor, piped, given != NULL ? given : own, err)) == RESULT_BUSY) {
+        waited = wait_for_gate(supervisor, err);
+        if (waited != RESULT_OK)
+            return waited;
+    }
     return r;
 }
 

@@ -49,13 +49,26 @@ struct spawn_failure {
     int errnum;
 };
 
+/* A spawn in three steps, because the middle one is done inside the gate (gate.h), where nobody may wait for
+ * a file system: the guard would wait as well. Safe in a threaded process. */
 struct spawner {
-    /* OK: the program runs (exec succeeded). SYSTEM: it does not, `ret_failure` says at which step, the error
-     * says it in words with a remedy. Blocks until exec or its failure, bounded by 10 s. Safe in a threaded
-     * process. */
-    enum result (*spawn)(const struct spawner *spawner, const struct spawn_request *request,
+    /* Finds the program and looks at the work directory. `ret_path` is owned by the caller. SYSTEM: it cannot
+     * be started, `ret_failure` says at which step, the error says it in words with a remedy. */
+    enum result (*prepare)(const struct spawner *spawner, const struct spawn_request *request,
+        char **ret_path, struct spawn_failure *ret_failure, struct error *err);
+    /* OK: the program runs (exec succeeded). SYSTEM: it does not, as above. Blocks until exec or its failure,
+     * but not beyond the deadline or 10 s. */
+    enum result (*start)(const struct spawner *spawner, const struct spawn_request *request, const char *path,
         struct process *ret, struct spawn_failure *ret_failure, struct error *err);
+    /* Looks for the cause of a failed exec: may change the step and the words. Does nothing for other steps.
+     */
+    void (*explain)(const struct spawner *spawner, const struct spawn_request *request, const char *path,
+        struct spawn_failure *failure, struct error *err);
 };
 const struct spawner *spawner_system(void);
+
+/* All three steps at once, for who holds no gate. */
+_must_use_ enum result spawn_program(const struct spawner *spawner, const struct spawn_request *request,
+    struct process *ret, struct spawn_failure *ret_failure, struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
  *     signals.c      the signals: blocked, handled, restored
  *     freeze.c       the lease: news of the heartbeat, frozen and thawed, doubt after a stall, Ctrl-Z
  *     stop.c         stopping the run, ending its work
+ *     start.c        through the gate: how anything of the work comes to life
  *     jobs.c         starting jobs, their phases and time-outs
  *     outcome.c      from a wait status to an outcome
  *     sweep.c        what a job left behind
@@ -134,6 +135,17 @@ void stop_run(struct supervisor *supervisor, enum stop_cause cause, int signal, 
 void stop_on_signal(struct supervisor *supervisor, int signal);
 void stop_kill_all(struct supervisor *supervisor);
 struct reason reason_make(const char *code, const char *format, ...) _printf_(2, 3);
+
+/* ---- start.c ---- */
+
+/* The gate is open, and the deadline lies ahead. */
+bool work_may_start(const struct supervisor *supervisor);
+/* Why nothing may be started just now: BUSY. */
+enum result work_withheld(struct error *err);
+/* Starts a program as part of the work; fills in the request's deadline and limits. BUSY: the gate is closed,
+ * try again after a turn. SYSTEM: as from the spawner. */
+_must_use_ enum result work_start(struct supervisor *supervisor, struct spawn_request *request,
+    struct process *ret, struct spawn_failure *ret_failure, struct error *err);
 
 /* ---- jobs.c ---- */
 

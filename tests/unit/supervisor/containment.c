@@ -150,11 +150,13 @@ static void assert_stands_still(void)
 
 /* ---- freezing ---- */
 
-/* They wait for each other: a thousand that spin from their birth leave no time for the next birth. */
+/* Free of their parent, whose death must not be theirs before they are killed themselves; the alarm ends them
+ * should the test fail. They wait for each other: a thousand that spin from their birth leave no time for the
+ * next birth. */
 static void busy_tree(void)
 {
     for (int i = 0; i < BUSY; i++)
-        if (checked_fork() == 0) {
+        if (checked_fork_free() == 0) {
             alarm(60);
             board->count++;
             while (board->go == 0)
@@ -230,7 +232,7 @@ static void storm_member(int number)
 static void fork_storm(void)
 {
     for (int i = 0; i < STORM; i++)
-        if (checked_fork() == 0)
+        if (checked_fork_free() == 0)
             storm_member(i);
     for (;;)
         pause();

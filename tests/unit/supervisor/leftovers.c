@@ -67,7 +67,7 @@ static pid_t start_marked(const char *attempts, const char *stores, const char *
     request.environment = (const char *const[]){"PATH=/usr/bin:/bin", attempt, store, NULL};
     struct process process = {.pidfd = -1};
     struct spawn_failure failure;
-    if (spawner_system()->spawn(spawner_system(), &request, &process, &failure, NULL) != RESULT_OK)
+    if (spawn_program(spawner_system(), &request, &process, &failure, NULL) != RESULT_OK)
         return -1;
     process_close(&process);
     return process.pid;

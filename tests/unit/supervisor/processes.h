@@ -67,7 +67,7 @@ static _unused_ struct process spawn_well(const struct spawn_request *request)
     struct process process = {.pidfd = -1};
     struct spawn_failure failure = {0};
     _cleanup_(error_done) struct error err = {0};
-    if (spawner_system()->spawn(spawner_system(), request, &process, &failure, &err) != RESULT_OK)
+    if (spawn_program(spawner_system(), request, &process, &failure, &err) != RESULT_OK)
         fail_msg("%s: %s", spawn_step_name(failure.step), err.message);
     return process;
 }

@@ -45,8 +45,7 @@ static void assert_fails(const struct spawn_request *request, enum spawn_step st
     _cleanup_(error_done) struct error err = {0};
     int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(next);
-    assert_int_equal(
-        spawner_system()->spawn(spawner_system(), request, &process, &failure, &err), RESULT_SYSTEM);
+    assert_int_equal(spawn_program(spawner_system(), request, &process, &failure, &err), RESULT_SYSTEM);
     assert_string_equal(spawn_step_name(failure.step), spawn_step_name(step));
     assert_int_equal(failure.errnum, errnum);
     if (!strstr(err.message, words))
@@ -327,7 +326,7 @@ static void test_a_directory_that_may_not_be_searched_is_passed_over(void **stat
         struct process process;
         struct spawn_failure failure = {0};
         request.environment = (const char *const[]){path, NULL};
-        enum result r = spawner_system()->spawn(spawner_system(), &request, &process, &failure, NULL);
+        enum result r = spawn_program(spawner_system(), &request, &process, &failure, NULL);
         if (r != RESULT_SYSTEM || failure.step != SPAWN_NOT_FOUND)
             _exit(3);
         request.argv = (const char *const[]){"true", NULL};
@@ -360,7 +359,7 @@ static void test_any_numbers_of_standard_descriptors(void **state _unused_)
         struct process process = {.pidfd = -1};
         struct spawn_failure failure;
         int status = 1;
-        if (spawner_system()->spawn(spawner_system(), &request, &process, &failure, NULL) == RESULT_OK)
+        if (spawn_program(spawner_system(), &request, &process, &failure, NULL) == RESULT_OK)
             waitpid(process.pid, &status, 0);
         _exit(status);
     }
@@ -387,7 +386,7 @@ static void *spawn_many(void *failures)
         char line[32];
         int status = -1;
         snprintf(line, sizeof(line), "exit %d", i);
-        if (spawner_system()->spawn(spawner_system(), SHELL(line), &process, &failure, NULL) != RESULT_OK ||
+        if (spawn_program(spawner_system(), SHELL(line), &process, &failure, NULL) != RESULT_OK ||
             waitpid(process.pid, &status, 0) != process.pid || WEXITSTATUS(status) != i)
             ++*(int *)failures;
         process_close(&process);

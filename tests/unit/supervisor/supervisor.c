@@ -505,6 +505,31 @@ static void test_stopped_between_look_and_spawn(void **state)
     end(&f);
 }
 
+/* A program on a file system that does not answer is looked for: the guard does not wait for that. */
+static void test_a_search_for_a_program_does_not_hold_up_the_guard(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct stat beats;
+    struct timespec now;
+    begin(&f);
+    start_well(&f, "while :; do : > beats; sleep 0.02; done", (struct job_request){0});
+    wait_until(exists(&f, "beats"));
+    setenv("TENURE_FAILPOINT", "spawn-before-fork:delay=3500", 1);
+    assert_int_equal(start(&f, "second", "exit 0", (struct job_request){0}), RESULT_BUSY);
+    unsetenv("TENURE_FAILPOINT");
+    _cleanup_(mem_free) char *path = mem_format("%s/beats", f.folder.path);
+    assert_int_equal(stat(path, &beats), 0);
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t silent_ms =
+        (now.tv_sec - beats.st_mtim.tv_sec) * MS_PER_S + (now.tv_nsec - beats.st_mtim.tv_nsec) / 1000000;
+    assert_true(silent_ms > 1000); /* it was frozen long before the search ended */
+    struct text named = {0};
+    assert_int_equal(supervisor_end_work(f.supervisor, true, &named, NULL), RESULT_OK);
+    text_done(&named);
+    end(&f);
+}
+
 static void test_output_does_not_delay_the_heartbeat(void **state)
 {
     (void)state;
@@ -735,6 +760,7 @@ int main(void)
         cmocka_unit_test_setup(test_cancelled, set_up),
         cmocka_unit_test_setup(test_wedged_loop, set_up),
         cmocka_unit_test_setup(test_stopped_between_look_and_spawn, set_up),
+        cmocka_unit_test_setup(test_a_search_for_a_program_does_not_hold_up_the_guard, set_up),
         cmocka_unit_test_setup(test_output_does_not_delay_the_heartbeat, set_up),
         cmocka_unit_test_setup(test_first_signal_lets_them_end, set_up),
         cmocka_unit_test_setup(test_second_signal_kills, set_up),

@@ -57,8 +57,8 @@ enum result error_set(struct error *err, enum result code, int errnum, const cha
 /* RESULT_SYSTEM with ": " and the text of `errnum` appended. */
 enum result error_errno(struct error *err, int errnum, const char *format, ...) _printf_(3, 4);
 
-/* Sets or replaces the remedy. Returns the error's code, so that it can end a return expression. With a NULL `err`
- * it, and error_wrap, answer the code that this thread set last. */
+/* Sets or replaces the remedy. Returns the error's code, so that it can end a return expression. With a NULL
+ * `err` it, and error_wrap, answer the code that this thread set last. */
 enum result error_remedy(struct error *err, const char *format, ...) _printf_(2, 3);
 
 /* Puts context in front of the message. Returns the error's code. */

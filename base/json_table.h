@@ -13,7 +13,8 @@
 #include "base/json_scan.h"
 
 enum json_kind {
-    JSON_STRING,   /* char * (owned; an earlier value is freed), at most max bytes when max > 0; no NUL inside */
+    JSON_STRING,   /* char * (owned; an earlier value is freed), at most max bytes when max > 0; no NUL inside
+                    */
     JSON_BUFFER,   /* char[max] inside the struct, NUL-terminated; longer is an error */
     JSON_INTEGER,  /* int64_t within [min, max]; any when both are 0 */
     JSON_BOOLEAN,  /* bool */

@@ -176,7 +176,8 @@ static void tell_finished(struct supervisor *supervisor, const struct job_outcom
         .log = outcome->log,
         .text = outcome->text,
     };
-    /* Evidence may follow from what was captured; from anything else only the settlement, which syncs both. */
+    /* Evidence may follow from what was captured; from anything else only the settlement, which syncs both.
+     */
     tell(supervisor, &event, outcome->log != NULL ? JOURNAL_DURABLE : JOURNAL_LAZY);
 }
 

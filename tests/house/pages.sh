@@ -69,7 +69,7 @@ for page in docs/man/tenure-*.1; do
     command=${page#docs/man/tenure-}
     grep -qx "${command%.1}" <<<"$commands" || complain "$page is of no command"
 done
-check_options docs/man/tenure.1 'Options everywhere' done
+check_options docs/man/tenure.1 'Options everywhere' 'done'
 
 # The table in the code is what `tenure help` prints; tenure(1) repeats it word for word.
 table() { "$TENURE" help | sed -n '/^Exit status/,/^$/p' | sed -nE 's/^ +([0-9]+|128\+n)  (.*)/\1 \2/p'; }

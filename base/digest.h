@@ -36,7 +36,8 @@ void digest_hex(const void *bytes, size_t length, char ret_hex[DIGEST_HEX_SIZE])
 
 void random_bytes(void *ret, size_t length); /* never fails: getrandom(2) */
 
-void hex_encode(const void *bytes, size_t length, char *ret_hex);      /* 2 * length + 1, lower case */
-_must_use_ bool hex_decode(const char *hex, void *ret, size_t length); /* exactly 2 * length lower-case digits */
+void hex_encode(const void *bytes, size_t length, char *ret_hex); /* 2 * length + 1, lower case */
+_must_use_ bool hex_decode(
+    const char *hex, void *ret, size_t length); /* exactly 2 * length lower-case digits */
 
 #endif

@@ -6,6 +6,7 @@
 # ended_as NAME        its verdict
 # doc FILTER           jq over DOC, raw
 # ran_times FILE       how many lines a producer has left in a file outside of the tree
+# proved_already       nothing ran and nothing was written, since a Proof was there
 # asleep               the shell line that waits until $SANDBOX/go is there, and tells that it waits
 
 config() {
@@ -63,4 +64,10 @@ finish() { # finish NAME PID: waits for the end of a `background`; RC, DOC and E
     RC=0
     wait "$2" || RC=$?
     DOC=$(<"$SANDBOX/$1.out") ERR=$(<"$SANDBOX/$1.err")
+}
+proved_already() { # of the last done_json: the Proof was there, and no attempt was made
+    [ "$(doc .outcome)" = done ] && [ "$(doc .attempt.handle)" = null ] && [ "$(doc .proof.id)" != null ] || {
+        echo "not proved already: $DOC" >&2
+        return 1
+    }
 }

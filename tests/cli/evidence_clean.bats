@@ -107,22 +107,22 @@ refused() { # refused WORD...: exit 2, these named, and the store as it was
 @test "E8: HEAD moved: another candidate; back: proved" {
     git commit -q --allow-empty -m Empty
     exits 0 # the same tree
-    was p=-
+    proved_already
     echo uno >src/one && commit_all
     exits 0
     was p=ran
     git checkout -q HEAD~1
     exits 0
-    was p=-
+    proved_already
 }
 @test "E8: an ignored build directory is clean, and so is a touched file" {
     mkdir build && echo x >build/made
     touch src/one
     exits 0
-    was p=-
+    proved_already
     echo '/private' >>.git/info/exclude && touch private
     exits 0
-    was p=-
+    proved_already
 }
 @test "E8: git's own index is not rewritten, not even refreshed" {
     touch src/one src/two

@@ -122,7 +122,7 @@ hits() {
     git clone -q . "$SANDBOX/clone"
     cd "$SANDBOX/clone"
     exits 0
-    was p=-
+    proved_already
     [ "$(doc .proof.id)" != null ]
     another_commit
     exits 0
@@ -130,15 +130,15 @@ hits() {
 }
 @test "E9: what is proved is not proved with another value, and another store knows nothing" {
     exits 0
-    was p=-
+    proved_already
     SEED=2 exits 0
     was p=ran
     exits 0
-    was p=-
+    proved_already
     exits 0 --store "sqlite:$SANDBOX/other.db"
     was p=ran
     TENURE_STORE=sqlite:$SANDBOX/other.db exits 0
-    was p=-
+    proved_already
 }
 @test "E9: producers see the declared environment and nothing else" {
     config "{p: {run: \"env | cut -d= -f1 | sort >$SANDBOX/env; ls /proc/self/fd | wc -l >$SANDBOX/fds; cat >$SANDBOX/stdin; ps -o sid= -p \$\$ >$SANDBOX/sid\", env: [\"SEED\"]}}"

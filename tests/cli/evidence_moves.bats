@@ -172,3 +172,11 @@ stands() { [ "$(ps -o stat= -p "$1" | cut -c1)" = T ]; }
     exits 6
     moved made .gitignore
 }
+
+@test "E3: a moved tree ends what runs beside at once" {
+    config "{a: {run: \"until [ -e $SANDBOX/waits ]; do sleep 0.02; done; echo >>input\"}, b: {run: \"trap '' TERM; $(asleep)\"}}"
+    exits 6 --jobs 2
+    moved input
+    [ ! -e "$SANDBOX/go" ]
+    wait_for 20 none_marked
+}

@@ -32,7 +32,7 @@ struct store_ops {
     enum result (*leftovers)(struct store *store, struct leftover_list *ret, struct error *err);
     enum result (*leftover_delete)(struct store *store, const char *attempt_id, struct error *err);
     enum result (*evidence_put)(struct store *store, const struct credential *credential,
-        const struct evidence_row *row, struct error *err);
+        struct evidence_row *row, struct error *err);
     enum result (*evidence_find)(
         struct store *store, const char *key, struct evidence_row *ret, struct error *err);
     enum result (*evidence_latest)(struct store *store, const char *repository, const char *producer,

@@ -221,8 +221,8 @@ enum result store_leftover_delete(struct store *store, const char *attempt_id, s
     return store->ops->leftover_delete(store, attempt_id, err);
 }
 
-enum result store_evidence_put(struct store *store, const struct credential *credential,
-    const struct evidence_row *row, struct error *err)
+enum result store_evidence_put(
+    struct store *store, const struct credential *credential, struct evidence_row *row, struct error *err)
 {
     if (!row->producer || !row->verdict || !row->key[0])
         return error_set(err, RESULT_INVALID, 0, "evidence needs its producer, its key and its verdict");

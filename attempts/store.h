@@ -200,9 +200,10 @@ struct evidence_row {
 };
 void evidence_row_done(struct evidence_row *row);
 
-/* Under the token: locks the attempt, checks token and unfinished, then writes. RETIRED: nothing written. */
-_must_use_ enum result store_evidence_put(struct store *store, const struct credential *credential,
-    const struct evidence_row *row, struct error *err);
+/* Under the token: locks the attempt, checks token and unfinished, then writes, and fills in the row's
+ * sequence. RETIRED: nothing written. */
+_must_use_ enum result store_evidence_put(
+    struct store *store, const struct credential *credential, struct evidence_row *row, struct error *err);
 /* Newest reusable row with this key: passed anywhere, or failed on this machine. ABSENT when there is none.
  */
 _must_use_ enum result store_evidence_find(

@@ -183,8 +183,8 @@ _must_use_ enum result history_add(struct sqlite_store *store, const char *attem
     const char *detail, int64_t wall_ms, struct error *err);
 
 /* ---- store_sqlite_evidence.c ---- */
-enum result sqlite_evidence_put(struct store *base, const struct credential *credential,
-    const struct evidence_row *row, struct error *err);
+enum result sqlite_evidence_put(
+    struct store *base, const struct credential *credential, struct evidence_row *row, struct error *err);
 enum result sqlite_evidence_find(
     struct store *base, const char *key, struct evidence_row *ret, struct error *err);
 enum result sqlite_evidence_latest(struct store *base, const char *repository, const char *producer,

@@ -21,15 +21,15 @@ static enum result evidence_insert(struct sqlite_store *store, const struct atte
         NULL, err);
 }
 
-enum result sqlite_evidence_put(struct store *base, const struct credential *credential,
-    const struct evidence_row *row, struct error *err)
+enum result sqlite_evidence_put(
+    struct store *base, const struct credential *credential, struct evidence_row *row, struct error *err)
 {
     struct sqlite_store *store = sqlite_of(base);
     _cleanup_(transaction_cleanup) struct sqlite_store *open = NULL;
     _cleanup_(attempt_done) struct attempt attempt = {0};
     _cleanup_(mem_free) char *detail = mem_format("%s: %s", row->producer, row->verdict);
     uint8_t digest[TOKEN_DIGEST_BYTES];
-    int64_t wall_ms = 0;
+    int64_t wall_ms = 0, sequence = 0;
     enum result r = TRANSACTION_BEGIN("evidence", store, SCHEMA_THIS, &open, err);
 
     token_digest(credential->token, digest);
@@ -40,9 +40,14 @@ enum result sqlite_evidence_put(struct store *base, const struct credential *cre
     wall_ms = sqlite_now(store).wall_ms;
     if (r == RESULT_OK)
         r = evidence_insert(store, &attempt, row, wall_ms, err);
+    sequence = sqlite3_last_insert_rowid(store->db); /* before the history has a row of its own */
     if (r == RESULT_OK)
         r = history_add(store, credential->attempt_id, "evidence", detail, wall_ms, err);
-    return r == RESULT_OK ? TRANSACTION_COMMIT("evidence", store, err) : r;
+    if (r == RESULT_OK)
+        r = TRANSACTION_COMMIT("evidence", store, err);
+    if (r == RESULT_OK)
+        row->sequence = sequence;
+    return r;
 }
 
 static enum result evidence_read(sqlite3_stmt *statement, struct evidence_row *ret, struct error *err)

@@ -49,6 +49,7 @@ static void evidence_comes_back_as_it_was_put(void **state)
     assert_string_equal(read.payload, "{\"a\":1}");
     assert_int_equal(read.wall_ms, 1234);
     assert_true(read.sequence > 0);
+    assert_int_equal(row.sequence, read.sequence);
     OK(store_evidence_latest(world->b, "repository-1", "build", &latest, NULL));
     assert_int_equal(latest.sequence, read.sequence);
 }
@@ -73,6 +74,9 @@ static void the_newest_reusable_row_is_found(void **state)
     OK(find(world->b, "key", &second));
     assert_string_equal(second.verdict, "failed");
     assert_true(second.sequence > first.sequence);
+    assert_int_equal(passed.sequence, first.sequence);
+    assert_true(cut.sequence > passed.sequence);
+    assert_int_equal(failed.sequence, second.sequence);
     OK(store_evidence_put(world->a, &credential, &passed, NULL));
     OK(find(world->b, "key", &third));
     assert_string_equal(third.verdict, "passed");
@@ -136,7 +140,9 @@ static void incomplete_evidence_is_refused(void **state)
     struct evidence_row row = row_of("key", "passed", true, true);
 
     row.producer = NULL;
+    row.sequence = 7;
     REFUSED(world, RESULT_INVALID, store_evidence_put(world->a, &credential, &row, NULL));
+    assert_int_equal(row.sequence, 7);
     row = row_of("key", NULL, true, true);
     REFUSED(world, RESULT_INVALID, store_evidence_put(world->a, &credential, &row, NULL));
     row = row_of("key", "passed", true, true);

@@ -20,7 +20,7 @@ declare -A MEANING=(
     [interrupt]="a \`done\` that gets SIGINT"
     [moved]="a \`done\` whose tree is changed while work runs"
     [suspend]="a \`done\` that gets SIGTSTP"
-    [frozen]="a \`done\` whose renewal comes late"
+    [frozen]="a \`done\` that slept past its lease"
     [loud]="a \`done\` with 70 MB of output"
     [key]="\`key new\`"
     [trust]="\`key trust\`"
@@ -150,14 +150,22 @@ scenario_suspend() {
     release_work
     victim_wait
 }
-# The first renewal is held up until the guard has frozen the work.
+# Stopped until its lease has run out: continued, its guard freezes the work before a renewal lets it go on.
+has_lapsed() {
+    [ "$(cut -d' ' -f1 /proc/uptime | awk '{ printf "%d", $1 * 1000 }')" -gt "$(db 'SELECT expires_at FROM attempt')" ]
+}
 scenario_frozen() {
     slow_work
-    ORDER=heartbeat-before-send:delay=2500@1,$ORDER victim_start "${PROVE[@]}"
-    wait_for 10 has_renewed
+    victim_start "${PROVE[@]}"
+    wait_for 10 work_is_marked
+    kill -STOP "$VICTIM"
+    wait_for 10 has_lapsed
+    kill -CONT "$VICTIM"
+    wait_for 10 was_frozen
     release_work
     victim_wait
 }
+was_frozen() { grep -qs '"kind":"thawed"' "$XDG_STATE_HOME"/tenure/journals/T-*/journal || ended "$VICTIM"; }
 scenario_loud() { : >"$HOME/loud"; victim "${PROVE[@]}"; rm -f "$HOME/loud"; }
 scenario_key() { rm -rf "$XDG_CONFIG_HOME/tenure"; victim key new; }
 scenario_trust() {

@@ -161,6 +161,12 @@ void job_signal(struct supervisor *supervisor, const struct job *job, int signal
     gate_leave(&supervisor->gate);
 }
 
+void job_killed(struct supervisor *supervisor, struct job *job)
+{
+    job->phase = JOB_KILLED;
+    job->act_boot_ms = supervisor_now(supervisor) + END_BOUND_MS;
+}
+
 void job_ask(struct supervisor *supervisor, struct job *job, enum job_verdict why)
 {
     if (job->phase != JOB_RUNNING)
@@ -276,7 +282,18 @@ static void ending_look(struct supervisor *supervisor, struct job *job, int64_t 
         return;
     }
     job_signal(supervisor, job, SIGKILL);
-    job->phase = JOB_KILLED;
+    job_killed(supervisor, job);
+}
+
+/* A process that hangs in the kernel outlives its KILL: the run does not wait for it without end. */
+static void killed_look(struct supervisor *supervisor, struct job *job, int64_t now, int64_t *due)
+{
+    if (now < job->act_boot_ms) {
+        due_at(due, job->act_boot_ms);
+        return;
+    }
+    outcome_of_survivor(supervisor, job);
+    outcome_end(supervisor, job, true);
 }
 
 typedef void (*phase_look_fn)(struct supervisor *supervisor, struct job *job, int64_t now, int64_t *due);
@@ -288,7 +305,7 @@ static const struct {
 } PHASES[] = {
     [JOB_RUNNING] = {running_look, false},
     [JOB_ENDING] = {ending_look, false},
-    [JOB_KILLED] = {NULL, false},
+    [JOB_KILLED] = {killed_look, true},
     [JOB_SWEEPING] = {sweep_look, true},
     [JOB_SWEPT] = {sweep_look, true},
 };
@@ -299,7 +316,7 @@ void jobs_look(struct supervisor *supervisor, int64_t now, int64_t *due)
     /* Backwards: a look may end the job and take it off the list. */
     for (size_t i = supervisor->job_count; i-- > 0;) {
         struct job *job = supervisor->jobs[i];
-        if (PHASES[job->phase].look != NULL && (!supervisor->frozen || PHASES[job->phase].when_frozen))
+        if (!supervisor->frozen || PHASES[job->phase].when_frozen)
             PHASES[job->phase].look(supervisor, job, now, due);
     }
 }

@@ -63,6 +63,7 @@ static struct liveness_question question_of(const struct ending *ending)
     return (struct liveness_question){
         .path = ending->row->journal_path,
         .incarnation = ending->row->executor.incarnation,
+        .attempt = ending->row->attempt_id,
         .machine = ending->options->machine,
     };
 }

@@ -118,12 +118,31 @@ static enum result take_output(struct job *job, struct error *err)
     return r;
 }
 
-void outcome_of_exit(struct supervisor *supervisor, struct job *job, int wait_status)
+static void take_time(struct supervisor *supervisor, struct job *job)
 {
     struct job_outcome *outcome = &job->outcome;
     int64_t now = supervisor_now(supervisor);
     outcome->frozen_ms = lease_frozen_ms(supervisor, now) - job->frozen_before_ms;
     outcome->duration_ms = now - job->started_boot_ms - outcome->frozen_ms;
+}
+
+void outcome_of_survivor(struct supervisor *supervisor, struct job *job)
+{
+    struct job_outcome *outcome = &job->outcome;
+    struct error dropped = {0};
+    take_time(supervisor, job);
+    enum result r = take_output(job, &dropped);
+    (void)r; /* there are worse news */
+    error_done(&dropped);
+    outcome->verdict = job->asked != JOB_VERDICT_MAX ? job->asked : JOB_STOPPED;
+    outcome->text =
+        mem_format("was killed, but process %d does not go: it hangs in the kernel", (int)job->process.pid);
+}
+
+void outcome_of_exit(struct supervisor *supervisor, struct job *job, int wait_status)
+{
+    struct job_outcome *outcome = &job->outcome;
+    take_time(supervisor, job);
     if (WIFEXITED(wait_status))
         outcome->exit_code = WEXITSTATUS(wait_status);
     if (WIFSIGNALED(wait_status))

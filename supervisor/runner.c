@@ -211,19 +211,23 @@ static bool any_running(const struct run *run)
     return false;
 }
 
-static enum result wait_for_all(struct supervisor *supervisor, struct run *run, struct error *err)
+/* Until all have ended. Once they were killed, because the run is being stopped or one could not be started,
+ * what hangs in the kernel is not waited for. */
+static enum result wait_for_all(
+    struct supervisor *supervisor, struct run *run, bool killed, struct error *err)
 {
-    bool stopped = false;
-    while (any_running(run)) {
-        enum result r = loop_turn(supervisor, NEVER_MS, err);
+    int64_t until = killed ? supervisor_now(supervisor) + END_BOUND_MS : NEVER_MS;
+    while (any_running(run) && supervisor_now(supervisor) < until) {
+        int64_t wait_ms = until == NEVER_MS ? NEVER_MS : until - supervisor_now(supervisor);
+        enum result r = loop_turn(supervisor, wait_ms > 0 ? wait_ms : 0, err);
         if (r != RESULT_OK)
             return r;
-        if (supervisor->stop.cause == STOP_NONE || stopped)
+        if (supervisor->stop.cause == STOP_NONE || until != NEVER_MS)
             continue;
-        stopped = true;
+        until = supervisor_now(supervisor) + END_BOUND_MS;
         kill_running(supervisor, run);
     }
-    return stopped ? stopped_error(err) : RESULT_OK;
+    return until != NEVER_MS ? stopped_error(err) : RESULT_OK;
 }
 
 static enum result take_rest(struct run *run, struct error *err)
@@ -257,7 +261,7 @@ static enum result runner_run(
         r = piped_start(supervisor, &run.items[i], err);
     if (r != RESULT_OK)
         kill_running(supervisor, &run);
-    enum result waited = wait_for_all(supervisor, &run, r == RESULT_OK ? err : NULL);
+    enum result waited = wait_for_all(supervisor, &run, r != RESULT_OK, r == RESULT_OK ? err : NULL);
     if (r == RESULT_OK)
         r = waited == RESULT_OK ? take_rest(&run, err) : waited;
     supervisor->run = NULL;

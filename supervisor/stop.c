@@ -29,7 +29,7 @@ void stop_kill_all(struct supervisor *supervisor)
     for (size_t i = 0; i < supervisor->job_count; i++) {
         struct job *job = supervisor->jobs[i];
         if (job->phase == JOB_RUNNING || job->phase == JOB_ENDING)
-            job->phase = JOB_KILLED;
+            job_killed(supervisor, job);
     }
 }
 

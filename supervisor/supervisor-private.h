@@ -36,7 +36,7 @@
 enum job_phase {
     JOB_RUNNING,  /* nothing was asked of it */
     JOB_ENDING,   /* TERM was sent; KILL at act_boot_ms */
-    JOB_KILLED,   /* KILL was sent */
+    JOB_KILLED,   /* KILL was sent; given up at act_boot_ms */
     JOB_SWEEPING, /* the leader was reaped; TERM to what it left, KILL at act_boot_ms */
     JOB_SWEPT,    /* KILL to what it left; given up at act_boot_ms */
     JOB_PHASE_MAX
@@ -153,6 +153,7 @@ void jobs_look(struct supervisor *supervisor, int64_t now, int64_t *due);
 void jobs_reap(struct supervisor *supervisor);
 void jobs_thawed(struct supervisor *supervisor, int64_t gap_ms);
 void job_ask(struct supervisor *supervisor, struct job *job, enum job_verdict why);
+void job_killed(struct supervisor *supervisor, struct job *job); /* KILL was sent to it */
 /* Sends a signal to a job's group, inside the gate. */
 void job_signal(struct supervisor *supervisor, const struct job *job, int signal);
 void job_forget(struct supervisor *supervisor, struct job *job); /* takes it off the list and frees it */
@@ -162,6 +163,8 @@ void job_free(struct job *job);
 
 /* What the kernel said and what was captured; the journal is told by outcome_end. */
 void outcome_of_exit(struct supervisor *supervisor, struct job *job, int wait_status);
+/* It was killed and does not go. */
+void outcome_of_survivor(struct supervisor *supervisor, struct job *job);
 void outcome_of_failure(struct job *job, const struct spawn_failure *failure, const struct error *err);
 /* `survived`: what the job left could not be ended. Completes the text, tells the journal, queues the event;
  * frees the job. */

@@ -8,6 +8,7 @@ struct liveness_question verdict_question(const struct machine *machine, const s
     return (struct liveness_question){
         .path = attempt->journal_path,
         .incarnation = attempt->executor.incarnation,
+        .attempt = attempt->id,
         .machine = machine,
         /* Times of another boot are by that boot's clock: so the last renewal lies before this one. */
         .renewed_before_boot =

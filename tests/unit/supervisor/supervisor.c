@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "journal/journal.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/supervisor-private.h"
 #include "tests/unit/supervisor/fake_store.h"
 
 #define TTL_MS       INT64_C(2000)
@@ -661,6 +661,27 @@ static int supervise_one(const char *line, const char *ready)
     return report;
 }
 
+/* As if its KILL had no effect: nobody can make a process hang in the kernel at will. */
+static void test_a_job_that_does_not_go_is_given_up(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    start_well(&f, "exec sleep 600", (struct job_request){0});
+    f.supervisor->jobs[0]->phase = JOB_KILLED;
+    f.supervisor->jobs[0]->act_boot_ms = boot_ms() + 100;
+    struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
+    assert_verdict(&outcome, JOB_STOPPED);
+    assert_non_null(strstr(outcome.text, "hangs in the kernel"));
+    job_outcome_done(&outcome);
+    assert_int_equal(supervisor_running(f.supervisor), 0);
+    struct text named = {0};
+    assert_int_equal(supervisor_end_work(f.supervisor, true, &named, NULL), RESULT_OK);
+    assert_non_null(strstr(named.bytes, "(sleep)")); /* it is still known as work */
+    text_done(&named);
+    end(&f);
+}
+
 static void stop_and_continue(int stop_signal, int64_t stopped_ms)
 {
     struct folder folder;
@@ -767,6 +788,7 @@ int main(void)
         cmocka_unit_test_setup(test_ignored_stays_ignored, set_up),
         cmocka_unit_test_setup(test_longer_asleep_than_the_lease, set_up),
         cmocka_unit_test_setup(test_stopped_from_the_terminal, set_up),
+        cmocka_unit_test_setup(test_a_job_that_does_not_go_is_given_up, set_up),
         cmocka_unit_test_setup(test_runner, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /*
  * Finding the program of a spawn, and saying why one could not be executed. All of it runs in the parent,
- * where time and memory are no worry. Thread-safe. Source: execve(2), exec(3) for the search on PATH.
+ * where time and memory are no worry. Thread-safe. Source: execve(2).
  */
 #ifndef SUPERVISOR_PROGRAM_PRIVATE_H
 #define SUPERVISOR_PROGRAM_PRIVATE_H
 
+#include "supervisor/program.h"
 #include "supervisor/spawn.h"
 
 /* The path to hand to execve(2) in the work directory; owned by the caller. On failure `ret_failure` says

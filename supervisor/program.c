@@ -38,8 +38,8 @@ static int path_refusal(int directory_fd, const char *path, bool *ret_there)
     *ret_there = fstatat(directory_fd, path, &status, 0) == 0;
     if (!*ret_there)
         return errno;
-    if (S_ISDIR(status.st_mode))
-        return EISDIR;
+    if (!S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? EISDIR : EACCES;
     return faccessat(directory_fd, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
@@ -65,7 +65,7 @@ static enum result refusal_report(
     return error_remedy(err, NOEXEC_REMEDY);
 }
 
-static const char *environment_value(const char *const *environment, const char *name)
+const char *environment_value(const char *const *environment, const char *name)
 {
     size_t length = strlen(name);
     for (; environment && *environment; environment++)
@@ -84,75 +84,67 @@ static char *entry_join(const char *entry, size_t length, const char *name)
     return text_steal(&path);
 }
 
-struct search {
-    char *found;
-    char *refused; /* the first that is there and cannot be executed */
-    int refused_errnum;
-};
-
-static void search_done(struct search *search)
+void program_look_done(struct program_look *look)
 {
-    mem_free(&search->found);
-    mem_free(&search->refused);
+    mem_free(&look->file);
 }
 
-static void search_entry(
-    struct search *search, int directory_fd, const char *entry, size_t length, const char *name)
+static void look_at_entry(
+    struct program_look *look, int directory_fd, const char *entry, size_t length, const char *name)
 {
     _cleanup_(mem_free) char *candidate = entry_join(entry, length, name);
     bool there;
     int refusal = path_refusal(directory_fd, candidate, &there);
-    if (refusal == 0) {
-        search->found = STEAL(candidate);
-    } else if (there && !search->refused) {
-        search->refused = STEAL(candidate);
-        search->refused_errnum = refusal;
-    }
+    if (refusal != 0 && (!there || look->there))
+        return;
+    program_look_done(look);
+    *look = (struct program_look){.file = STEAL(candidate), .refusal = refusal, .there = true};
 }
 
-static void search_run(struct search *search, int directory_fd, const char *places, const char *name)
+static void look_on_path(int directory_fd, const char *path, const char *name, struct program_look *look)
 {
-    for (const char *entry = places; entry && !search->found;) {
+    for (const char *entry = path; entry && look->refusal != 0;) {
         const char *end = strchrnul(entry, ':');
-        search_entry(search, directory_fd, entry, (size_t)(end - entry), name);
+        look_at_entry(look, directory_fd, entry, (size_t)(end - entry), name);
         entry = *end ? end + 1 : NULL;
     }
 }
 
-static enum result program_search(
-    const struct spawn_request *request, char **ret, struct spawn_failure *ret_failure, struct error *err)
+void program_look(int directory_fd, const char *path, const char *name, struct program_look *ret)
 {
-    const char *places = environment_value(request->environment, "PATH");
-    _cleanup_(search_done) struct search search = {0};
-    search_run(&search, request->directory_fd, places ? places : PATH_DEFAULT, request->argv[0]);
-    if (search.found) {
-        *ret = STEAL(search.found);
-        return RESULT_OK;
+    *ret = (struct program_look){.refusal = ENOENT};
+    if (!strchr(name, '/')) {
+        look_on_path(directory_fd, path ? path : PATH_DEFAULT, name, ret);
+        return;
     }
-    if (search.refused)
-        return refusal_report(search.refused, true, search.refused_errnum, ret_failure, err);
-    _cleanup_(mem_free) char *name = shown(request->argv[0]);
-    _cleanup_(mem_free) char *path = shown(places ? places : PATH_DEFAULT);
+    ret->file = mem_string(name);
+    ret->refusal = path_refusal(directory_fd, name, &ret->there);
+}
+
+static enum result not_on_path(
+    const char *path, const char *program, struct spawn_failure *ret_failure, struct error *err)
+{
+    _cleanup_(mem_free) char *name = shown(program), *places = shown(path ? path : PATH_DEFAULT);
     failure_set(ret_failure, SPAWN_NOT_FOUND, ENOENT);
     error_set(err, RESULT_SYSTEM, ENOENT, "cannot start %s: there is no such program on PATH", name);
-    return error_remedy(err, "install it, or name it by its path; PATH is %s", path);
+    return error_remedy(err, "install it, or name it by its path; PATH is %s", places);
 }
 
 enum result program_find(
     const struct spawn_request *request, char **ret, struct spawn_failure *ret_failure, struct error *err)
 {
-    const char *name = request->argv[0];
+    const char *name = request->argv[0], *path = environment_value(request->environment, "PATH");
+    _cleanup_(program_look_done) struct program_look look = {0};
     if (!name || !*name) {
         failure_set(ret_failure, SPAWN_NOT_FOUND, ENOENT);
         return error_set(err, RESULT_SYSTEM, ENOENT, "cannot start a program whose name is empty");
     }
-    if (!strchr(name, '/'))
-        return program_search(request, ret, ret_failure, err);
-    bool there;
-    int refusal = path_refusal(request->directory_fd, name, &there);
-    if (refusal != 0)
-        return refusal_report(name, there, refusal, ret_failure, err);
-    *ret = mem_string(name);
+    program_look(request->directory_fd, path, name, &look);
+    if (look.file && look.refusal != 0)
+        return refusal_report(look.file, look.there, look.refusal, ret_failure, err);
+    if (!look.file)
+        return not_on_path(path, name, ret_failure, err);
+    *ret = STEAL(look.file);
     return RESULT_OK;
 }
 

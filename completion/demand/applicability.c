@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "completion/demand/pathspec.h"
 #include "completion/demand/tools-private.h"
+#include "supervisor/program.h"
 
 static const char *const COMPONENT_NAMES[COMPONENT_MAX] = {
     [COMPONENT_COMMAND] = "command",

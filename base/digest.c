@@ -14,6 +14,12 @@ static void store_le64(uint64_t number, uint8_t ret[8])
         ret[i] = (uint8_t)(number >> (8 * i));
 }
 
+void digest_begin(void)
+{
+    if (sodium_init() < 0)
+        abort();
+}
+
 void digest_init(struct digest *digest, size_t size_bytes)
 {
     digest->size_bytes = size_bytes;

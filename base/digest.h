@@ -18,6 +18,11 @@
 #define DIGEST_SHORT_BYTES 16 /* BLAKE2b-128 */
 #define DIGEST_HEX_SIZE    (2 * DIGEST_BYTES + 1)
 
+/* Once, at the very start of the program and before any thread: libsodium asks for it, and then takes the
+ * fastest code that this processor has (BLAKE2b with AVX2 is an eighth faster). Without it all results are
+ * the same. */
+void digest_begin(void);
+
 struct digest {
     crypto_generichash_state state;
     size_t size_bytes; /* of the result */

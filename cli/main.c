@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/failpoint.h"
 #include "base/memory.h"
 #include "cli/help.h"
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
     struct cli cli = {0};
     fill_descriptors();
     settle_signals();
+    digest_begin();
     setlocale(LC_CTYPE, "");
     _cleanup_(mem_free) char *line = join(argc, argv);
     cli.line = line;

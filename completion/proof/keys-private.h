@@ -21,4 +21,7 @@ void name_list_done(struct name_list *list);
 _must_use_ enum result name_list_read(
     const char *directory, const char *suffix, struct name_list *ret, struct error *err);
 
+/* Makes a directory for keys. */
+_must_use_ enum result keys_make_directory(const char *path, struct error *err);
+
 #endif

@@ -100,6 +100,12 @@ static enum result write_pair(
     return RESULT_OK;
 }
 
+enum result keys_make_directory(const char *path, struct error *err)
+{
+    enum result r = directory_make(path, 0700, err);
+    return r == RESULT_OK ? r : error_remedy(err, "name another place for keys: XDG_CONFIG_HOME");
+}
+
 enum result key_make(const char *directory, const char *name, struct public_key *ret, struct error *err)
 {
     _cleanup_(mem_free) char *place = NULL;
@@ -109,7 +115,7 @@ enum result key_make(const char *directory, const char *name, struct public_key 
     }
     enum result r = keys_directory(directory, &place, err);
     if (r == RESULT_OK)
-        r = directory_make(place, 0700, err);
+        r = keys_make_directory(place, err);
     if (r != RESULT_OK)
         return r;
     _cleanup_(mem_free) char *private_path = mem_format("%s/%s" PRIVATE_SUFFIX, place, name);
@@ -238,6 +244,20 @@ static enum result read_seed(int fd, const char *path, uint8_t *ret_seed, struct
     return r;
 }
 
+/* Whoever was killed between the two files of a pair left a key that signs what nobody trusts. Where the
+ * public one cannot be written now, the next time may do. */
+static void restore_public(const char *private_path, const struct public_key *key)
+{
+    int stem = (int)(strlen(private_path) - strlen(PRIVATE_SUFFIX));
+    _cleanup_(mem_free) char *path = mem_format("%.*s" PUBLIC_SUFFIX, stem, private_path);
+    _cleanup_(mem_free) char *pem = NULL;
+    struct stat status;
+    if (lstat(path, &status) == 0)
+        return;
+    public_key_pem(key, &pem);
+    (void)!file_write_atomic(path, 0644, true, pem, strlen(pem), NULL);
+}
+
 enum result key_load(const char *directory, struct signing_key *ret, struct error *err)
 {
     _cleanup_(mem_free) char *path = NULL;
@@ -248,8 +268,10 @@ enum result key_load(const char *directory, struct signing_key *ret, struct erro
         r = open_private(path, &fd, err);
     if (r == RESULT_OK)
         r = read_seed(fd, path, seed, err);
-    if (r == RESULT_OK)
+    if (r == RESULT_OK) {
         signing_key_from_seed(seed, path, ret);
+        restore_public(path, &ret->public);
+    }
     sodium_memzero(seed, sizeof(seed));
     return r;
 }

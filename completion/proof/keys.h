@@ -48,7 +48,7 @@ void signing_key_done(struct signing_key *key); /* wipes */
  * letters, digits, '.', '-' and '_'. */
 _must_use_ enum result key_make(
     const char *directory, const char *name, struct public_key *ret, struct error *err);
-/* The default key ("default.key", or the only one). ABSENT with the remedy `tenure init`; DENIED when loose:
+/* The default key ("default.key", or the only one); a public half that is missing is written again. ABSENT with the remedy `tenure init`; DENIED when loose:
  * the file is a link, another's, or not of mode 0600 or less, or others may write to the directory; INVALID
  * when the file is no such key, or there are several and none is the default. */
 _must_use_ enum result key_load(const char *directory, struct signing_key *ret, struct error *err);

@@ -186,7 +186,7 @@ enum result key_trust(const char *path, struct public_key *ret, struct error *er
     if (r == RESULT_OK)
         r = config_path("trusted", &directory, err);
     if (r == RESULT_OK)
-        r = directory_make(directory, 0700, err);
+        r = keys_make_directory(directory, err);
     if (r == RESULT_OK)
         r = write_trusted(directory, &key, err);
     if (r != RESULT_OK)

@@ -32,6 +32,23 @@ static void a_made_key_loads_and_its_files_are_closed(void **state _unused_)
     scratch_remove(place);
 }
 
+/* Killed between the two files, `key new` left a key whose signatures nobody could check. */
+static void a_missing_public_half_is_written_again(void **state _unused_)
+{
+    char *place = scratch_make();
+    _cleanup_(mem_free) char *file = mem_format("%s/default.pub", place);
+    _cleanup_(public_key_done) struct public_key made = {0}, read = {0};
+    _cleanup_(signing_key_done) struct signing_key key = {0};
+    assert_int_equal(key_make(place, "default", &made, NULL), RESULT_OK);
+    assert_int_equal(unlink(file), 0);
+
+    assert_int_equal(key_load(place, &key, NULL), RESULT_OK);
+
+    assert_int_equal(public_key_read(file, &read, NULL), RESULT_OK);
+    assert_string_equal(read.id, made.id);
+    scratch_remove(place);
+}
+
 static void a_key_is_never_replaced(void **state _unused_)
 {
     char *place = scratch_make();
@@ -328,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_made_key_loads_and_its_files_are_closed),
+        cmocka_unit_test(a_missing_public_half_is_written_again),
         cmocka_unit_test(a_key_is_never_replaced),
         cmocka_unit_test(names_are_plain),
         cmocka_unit_test(the_published_sample_is_read),

@@ -14,7 +14,7 @@ static const struct option OPTIONS[] = {
         NULL, 0, INT64_C(36500) * 24 * 3600 * 1000},
     {"keep", 0, OPTION_INTEGER, AT(keep), "N", "prune: finished ones beyond the newest N (default 200)", NULL,
         0, 1000000},
-    {"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, "prune: say what would go, and keep it", NULL, 0, 0},
+    {"dry-run", 'n', OPTION_FLAG, AT(dry_run), NULL, "prune: say what would go, and keep it", NULL, 0, 0},
 };
 
 static int print_pruned(const struct cli *cli, size_t removed, int64_t bytes)

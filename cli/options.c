@@ -114,6 +114,7 @@ static const struct option *find_for(const struct command *command, const struct
     return found || !command ? found : find_in(command->options, command->option_count, typed);
 }
 
+/* The first command's that has it. */
 static const struct option *find_anywhere(
     const struct command *const *commands, const struct typed *typed, const struct command **ret_owner)
 {
@@ -140,6 +141,13 @@ static char *printable(const char *string)
     return text_steal(&text);
 }
 
+/* One is the other with something behind it: --older-than, --dry. */
+static bool begins_alike(const char *a, const char *b)
+{
+    size_t length = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+    return length >= 3 && strncmp(a, b, length) == 0;
+}
+
 static const char *nearest_option(const struct command *command, const char *name)
 {
     const char *names[64];
@@ -149,7 +157,11 @@ static const char *nearest_option(const struct command *command, const char *nam
             names[count++] = OPTIONS_EVERYWHERE[i].name;
     for (size_t i = 0; command && i < command->option_count && count < ARRAY_SIZE(names); i++)
         names[count++] = command->options[i].name;
-    return text_nearest(name, names, count);
+    const char *nearest = text_nearest(name, names, count);
+    for (size_t i = 0; !nearest && i < count; i++)
+        if (begins_alike(name, names[i]))
+            nearest = names[i];
+    return nearest;
 }
 
 static enum result refuse_option(const struct command *const *commands, const struct command *command,
@@ -273,18 +285,35 @@ static bool is_command(const struct pass *pass, int at)
     return at != 0 && at == pass->command_at;
 }
 
+/* Once the command is known, its own. Before, one letter may be a flag of one command and take a value of
+ * another: what follows is that value unless it is a command. */
+static const struct option *peek_find(const struct pass *pass, const struct typed *typed, const char *next)
+{
+    const struct command *owner = NULL;
+    if (pass->command_at)
+        return find_for(command_find(pass->commands, pass->argv[pass->command_at]), typed);
+    const struct option *found = find_anywhere(pass->commands, typed, &owner);
+    bool value_follows = next && !command_find(pass->commands, next);
+    for (const struct command *const *other = pass->commands; found && owner && *other; other++) {
+        const struct option *same = find_in((*other)->options, (*other)->option_count, typed);
+        if (same && option_takes_value(same) == value_follows)
+            return same;
+    }
+    return found;
+}
+
 /* What can be known of an option before its command is: how many arguments it takes, and --json and --color,
  * for the refusals. One that no command has counts as one without value; the second pass refuses it. */
 static int peek_option(const struct pass *pass, int at, struct options *options)
 {
     _cleanup_(error_done) struct error ignored = {0};
     struct typed typed = take_apart(pass->argv[at]);
-    const struct command *owner = NULL;
-    const struct option *option = find_anywhere(pass->commands, &typed, &owner);
+    const char *behind = at + 1 < pass->argc ? pass->argv[at + 1] : NULL;
+    const struct option *option = peek_find(pass, &typed, behind);
     if (!option)
         return 1;
     bool next = option_takes_value(option) && !typed.value;
-    const char *value = next && at + 1 < pass->argc ? pass->argv[at + 1] : typed.value;
+    const char *value = next ? behind : typed.value;
     if (option->offset == AT(json) && !value)
         options->json = true;
     if (option->offset == AT(color) && value)

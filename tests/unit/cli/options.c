@@ -24,6 +24,10 @@ static const struct option DONE[] = {
     {"wait", 0, OPTION_WAIT, AT(wait_ms), "DUR", "wait", NULL, 0, 3600000},
     {"rerun", 0, OPTION_FLAG, AT(rerun), NULL, "rerun", NULL, 0, 0},
     {"jobs", 'j', OPTION_INTEGER, AT(jobs), "N", "jobs", NULL, 1, 1024},
+    {"dry-run", 'n', OPTION_FLAG, AT(dry_run), NULL, "dry", NULL, 0, 0},
+};
+static const struct option LOG[] = {
+    {"number", 'n', OPTION_INTEGER, AT(count), "N", "number", NULL, 0, 1000},
 };
 static const struct option RUN[] = {
     {"subject", 0, OPTION_LIST, AT(subjects), "NAME", "subject", NULL, 0, 0},
@@ -43,7 +47,10 @@ static const struct command RUN_COMMAND = {.name = "run",
     .takes_command = true,
     .run = run_nothing};
 static const struct command STATUS_COMMAND = {.name = "status", .synopsis = "status", .run = run_nothing};
-static const struct command *const TABLE[] = {&DONE_COMMAND, &RUN_COMMAND, &STATUS_COMMAND, NULL};
+static const struct command LOG_COMMAND = {
+    .name = "log", .synopsis = "log", .options = LOG, .option_count = ARRAY_SIZE(LOG), .run = run_nothing};
+static const struct command *const TABLE[] = {
+    &DONE_COMMAND, &RUN_COMMAND, &STATUS_COMMAND, &LOG_COMMAND, NULL};
 
 /* What one parse gave. */
 struct parsed {
@@ -100,6 +107,23 @@ static void a_value_that_looks_like_a_command_is_a_value(_unused_ void **state)
     assert_int_equal(parsed.result, RESULT_OK);
     assert_ptr_equal(parsed.command, &DONE_COMMAND);
     assert_string_equal(parsed.options.directory, "run");
+}
+
+static void one_letter_is_a_flag_here_and_takes_a_value_there(_unused_ void **state)
+{
+    _cleanup_(parsed_done) struct parsed flag_first = PARSE("-n", "done", "build"),
+                                         flag_last = PARSE("done", "build", "-n"),
+                                         value_first = PARSE("-n", "5", "log"),
+                                         value_last = PARSE("log", "-n", "5");
+    assert_ptr_equal(flag_first.command, &DONE_COMMAND);
+    assert_ptr_equal(flag_last.command, &DONE_COMMAND);
+    assert_true(flag_first.options.dry_run && flag_last.options.dry_run);
+    assert_int_equal(flag_first.options.words.count, 1);
+    assert_ptr_equal(value_first.command, &LOG_COMMAND);
+    assert_ptr_equal(value_last.command, &LOG_COMMAND);
+    assert_int_equal(value_first.options.count, 5);
+    assert_int_equal(value_last.options.count, 5);
+    assert_false(value_first.options.dry_run || value_last.options.dry_run);
 }
 
 static void an_optional_value_follows_an_equals_sign_only(_unused_ void **state)
@@ -225,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_stand_before_and_after_the_command),
         cmocka_unit_test(a_value_that_looks_like_a_command_is_a_value),
+        cmocka_unit_test(one_letter_is_a_flag_here_and_takes_a_value_there),
         cmocka_unit_test(an_optional_value_follows_an_equals_sign_only),
         cmocka_unit_test(what_follows_two_dashes_is_not_parsed),
         cmocka_unit_test(what_is_wrong_is_refused_in_one_sentence),

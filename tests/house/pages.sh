@@ -97,4 +97,11 @@ done
 if command -v mandoc >/dev/null; then
     mandoc -T lint -W error docs/man/*.[157] >&2 || complain "mandoc(1) finds errors"
 fi
+# Debian's man(1) sets pages with groff, which is less patient than mandoc.
+if command -v groff >/dev/null; then
+    for page in docs/man/*.[157]; do
+        said=$(groff -mdoc -ww -Tutf8 -Kutf8 "$page" 2>&1 >/dev/null)
+        [ -z "$said" ] || complain "$page: $said"
+    done
+fi
 exit $failed

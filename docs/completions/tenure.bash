@@ -11,18 +11,25 @@ _tenure_handles() {
 
 _tenure_options() {
     case $1 in
-    done) echo '--wait --rerun -k --keep-going --dirty --dry-run --detach -j --jobs' ;;
+    done) echo '--wait --rerun -k --keep-going --dirty -n --dry-run --detach -j --jobs' ;;
     run) echo '--subject --ttl --heartbeat --wait --on-lapse --held-exit --' ;;
     status) echo '-a --all' ;;
     log) echo '-n --number -a --all' ;;
     verify) echo '--key --commit --partial' ;;
-    journal) echo '--older --keep --dry-run' ;;
+    journal) echo '--older --keep -n --dry-run' ;;
     esac
+}
+
+# Producers of the tenure.json here, also while the tree is being worked on. A plan only reads.
+_tenure_producers() {
+    tenure done --dry-run --dirty --json 2>/dev/null | grep -oE '"plan": ?\[.*' |
+        grep -oE '"name": ?"[^"]+"' | sed 's/.*"\([^"]*\)"$/\1/'
 }
 
 # What may stand behind the command; $2 counts the words that stand there already.
 _tenure_words() {
     case $1:$2 in
+    done:*) _tenure_producers ;;
     attach:0) _tenure_handles all ;;
     cancel:0) _tenure_handles unfinished ;;
     key:0) echo 'show new trust' ;;

@@ -10,6 +10,12 @@ function __tenure_handles
     end 2>/dev/null | string match -rag '"handle": ?"([^"]+)"'
 end
 
+# Producers of the tenure.json here, also while the tree is being worked on. A plan only reads.
+function __tenure_producers
+    tenure done --dry-run --dirty --json 2>/dev/null | string match -rg '"plan": ?\[(.*)\]' |
+        string match -rag '"name": ?"([^"]+)"'
+end
+
 function __tenure_commits
     echo HEAD
     git for-each-ref --format='%(refname:short)' refs/heads refs/tags 2>/dev/null
@@ -41,11 +47,12 @@ complete -c tenure -n $none -a store -d 'Where attempts are kept, and its schema
 complete -c tenure -n $none -a help -d 'Help'
 
 set -l on '__fish_seen_subcommand_from done'
+complete -c tenure -n $on -a '(__tenure_producers)' -d Producer
 complete -c tenure -n $on -l wait -d 'When another attempt is current, wait'
 complete -c tenure -n $on -l rerun -d 'Run although evidence exists'
 complete -c tenure -n $on -s k -l keep-going -d 'Go on after a failure'
 complete -c tenure -n $on -l dirty -d 'Run on the work tree as it is'
-complete -c tenure -n $on -l dry-run -d 'Say what would run and why'
+complete -c tenure -n $on -s n -l dry-run -d 'Say what would run and why'
 complete -c tenure -n $on -l detach -d 'Not in this version'
 complete -c tenure -n $on -s j -l jobs -x -d 'Producers at once'
 
@@ -78,7 +85,7 @@ set -l on '__fish_seen_subcommand_from journal'
 complete -c tenure -n "$on; and not __fish_seen_subcommand_from list prune" -a 'list prune'
 complete -c tenure -n $on -l older -x -d 'Finished ones older than this'
 complete -c tenure -n $on -l keep -x -d 'Finished ones beyond the newest N'
-complete -c tenure -n $on -l dry-run -d 'Say what would go, and keep it'
+complete -c tenure -n $on -s n -l dry-run -d 'Say what would go, and keep it'
 
 complete -c tenure -n '__fish_seen_subcommand_from store; and not __fish_seen_subcommand_from status migrate' -a 'status migrate'
 complete -c tenure -n '__fish_seen_subcommand_from help' -a "$commands"

@@ -126,6 +126,11 @@ static char **strings_copy(char *const *strings, size_t count)
     return copy;
 }
 
+const char *attempt_name(const struct attempt *attempt)
+{
+    return attempt->journal_handle ? attempt->journal_handle : attempt->id;
+}
+
 void attempt_done(struct attempt *attempt)
 {
     free(attempt->repository);

@@ -88,6 +88,9 @@ struct attempt {
     char settle_nonce[SETTLE_NONCE_SIZE]; /* empty until settled by its owner */
 };
 
+/* How every sentence names an attempt: its handle, which can be typed; its id when it has none. Borrowed. */
+const char *attempt_name(const struct attempt *attempt);
+
 void attempt_done(struct attempt *attempt);
 void attempt_copy(const struct attempt *from, struct attempt *ret);
 bool attempt_is_unfinished(const struct attempt *attempt);

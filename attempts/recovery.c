@@ -9,6 +9,7 @@ struct recovery {
     struct store *store;
     const struct attempt_query *query;
     const char *by_attempt;
+    const char *by; /* the same for people; NULL */
     owner_probe_fn probe;
     void *context;
     struct recovery_report *report;
@@ -32,22 +33,24 @@ static void report_retired(struct recovery *recovery, const struct attempt *atte
     attempt_copy(attempt, &retired->items[retired->count++]);
 }
 
-static void report_trouble(struct recovery *recovery, const char *attempt_id, const char *why)
+/* `attempt` NULL: none could even be read. */
+static void report_trouble(struct recovery *recovery, const struct attempt *attempt, const char *why)
 {
     struct recovery_report *report = recovery->report;
 
     mem_grow(&report->troubles, &recovery->trouble_capacity, report->trouble_count, sizeof *report->troubles);
     report->troubles[report->trouble_count++] =
-        attempt_id ? mem_format("attempt %s could not be retired: %s", attempt_id, why)
-                   : mem_format("earlier attempts could not be read: %s", why);
+        attempt ? mem_format("attempt %s could not be retired: %s", attempt_name(attempt), why)
+                : mem_format("earlier attempts could not be read: %s", why);
 }
 
-static bool holds_wanted(const struct recovery *recovery, const struct attempt *attempt)
+/* The first wanted subject that it holds; NULL when it is in nobody's way. */
+static const char *wanted_held(const struct recovery *recovery, const struct attempt *attempt)
 {
     for (size_t i = 0; i < recovery->query->subject_count; i++)
         if (attempt_holds(attempt, recovery->query->subjects[i]))
-            return true;
-    return false;
+            return recovery->query->subjects[i];
+    return NULL;
 }
 
 /* Lapsed attempts that are in nobody's way stay: they may be frozen and about to be confirmed. */
@@ -57,27 +60,42 @@ static const char *reason_to_retire(const struct recovery *recovery, const struc
 
     if (recovery->probe && recovery->probe(recovery->context, attempt) == OWNER_GONE)
         return "owner-gone";
-    if (holds_wanted(recovery, attempt) && store_now(recovery->store, &now, NULL) == RESULT_OK &&
+    if (wanted_held(recovery, attempt) && store_now(recovery->store, &now, NULL) == RESULT_OK &&
         lease_lapsed(&attempt->lease, &now))
         return "lapsed";
     return NULL;
+}
+
+/* What the retired one will read in its own record. */
+static char *retirement_text(
+    const struct recovery *recovery, const struct attempt *attempt, const struct retirement *retirement)
+{
+    const char *subject = wanted_held(recovery, attempt);
+    const char *why = retirement->owner_gone ? "its owner was gone" : "its lease had lapsed";
+
+    if (!recovery->by)
+        return NULL;
+    return subject ? mem_format("%s took %s over: %s", recovery->by, subject, why)
+                   : mem_format("%s ended it: %s", recovery->by, why);
 }
 
 /* Looks, decides and retires once. CONFLICT: it changed in between; anything else is final. */
 static enum result retire_once(struct recovery *recovery, const struct attempt *attempt, struct error *err)
 {
     const char *reason = reason_to_retire(recovery, attempt);
-    const struct retirement retirement = {
+    struct retirement retirement = {
         .attempt_id = attempt->id,
         .rev = attempt->rev,
         .owner_gone = reason && strcmp(reason, "owner-gone") == 0,
         .reason_code = reason,
         .by_attempt = recovery->by_attempt,
     };
+    _cleanup_(mem_free) char *text = retirement_text(recovery, attempt, &retirement);
     enum result r = RESULT_OK;
 
     if (!reason)
         return RESULT_OK;
+    retirement.reason_text = text;
     r = store_retire(recovery->store, &retirement, err);
     if (r == RESULT_OK)
         report_retired(recovery, attempt);
@@ -114,7 +132,7 @@ static void recover_one(struct recovery *recovery, const struct attempt *attempt
     r = retire_with_retries(recovery, attempt, &err);
     /* Ended or gone meanwhile: nothing is in the way any more. */
     if (r != RESULT_OK && r != RESULT_RETIRED && r != RESULT_ABSENT)
-        report_trouble(recovery, attempt->id, err.message);
+        report_trouble(recovery, attempt, err.message);
 }
 
 /* A record of the repository that cannot be read must not keep the wanted subjects held for ever: then their
@@ -160,6 +178,27 @@ enum result recovery_run(struct store *store, const struct attempt_query *query,
     return recovery_walk(&recovery, err);
 }
 
+static enum result recover_for(struct store *store, const struct attempt_query *query,
+    const struct reservation *reservation, owner_probe_fn probe, void *context,
+    struct recovery_report *report, struct error *err)
+{
+    const char *id = reservation->credential.attempt_id;
+    _cleanup_(mem_free) char *by =
+        mem_format("%s of %s on %s", reservation->journal_handle ? reservation->journal_handle : id,
+            reservation->executor->user, reservation->executor->host);
+    struct recovery recovery = {
+        .store = store,
+        .query = query,
+        .by_attempt = id,
+        .by = by,
+        .probe = probe,
+        .context = context,
+        .report = report,
+    };
+
+    return recovery_walk(&recovery, err);
+}
+
 enum result recovery_reserve(struct store *store, struct reservation *reservation, owner_probe_fn probe,
     void *context, struct recovery_report *report, struct attempt *ret, struct attempt *ret_holder,
     struct error *err)
@@ -168,6 +207,7 @@ enum result recovery_reserve(struct store *store, struct reservation *reservatio
         .repository = reservation->repository,
         .subjects = reservation->subjects,
         .subject_count = reservation->subject_count,
+        .unfinished_only = true,
     };
     _cleanup_(error_done) struct error trouble = {0};
     enum result r = RESULT_OK;
@@ -175,7 +215,7 @@ enum result recovery_reserve(struct store *store, struct reservation *reservatio
     /* With neither there is nothing to look for; an empty query would mean everything. */
     *report = (struct recovery_report){0};
     if (query.repository || query.subject_count)
-        r = recovery_run(store, &query, reservation->credential.attempt_id, probe, context, report, &trouble);
+        r = recover_for(store, &query, reservation, probe, context, report, &trouble);
     if (r != RESULT_OK) {
         struct recovery failed = {.report = report, .trouble_capacity = report->trouble_count};
         report_trouble(&failed, NULL, trouble.message);

@@ -138,6 +138,7 @@ struct retirement {
     int64_t rev;             /* as read; a renewal in between makes it CONFLICT */
     bool owner_gone;         /* proven; else the lease must have lapsed in that very write */
     const char *reason_code; /* "owner-gone" or "lapsed" */
+    const char *reason_text; /* one sentence about who does it; NULL when the code says all */
     const char *by_attempt;  /* id of the attempt on whose behalf; NULL for an operator */
 };
 /* Ends another's attempt as `cancelled` and records its leftovers. OK, CONFLICT, RETIRED (ended already),
@@ -149,6 +150,10 @@ _must_use_ enum result store_retire(
  */
 _must_use_ enum result store_request_cancel(
     struct store *store, const char *attempt_id, const char *by, struct error *err);
+
+/* Who has the embedded store of this address locked, for people: "sqlite3, pid 123". Owned by the caller; NULL
+ * when nobody can be seen. Opens nothing. Source: proc_locks(5). */
+char *store_locker(const char *url);
 
 /* ---- looking ---- */
 

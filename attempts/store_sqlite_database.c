@@ -114,6 +114,13 @@ enum result database_fail(struct sqlite_store *store, int code, struct error *er
         return fail_system(store, err);
     case SQLITE_NOMEM:
         return error_set(err, RESULT_UNREACHABLE, ENOMEM, "%s: out of memory", store->path);
+    case SQLITE_NOTADB:
+        error_set(err, RESULT_CORRUPT, 0, "%s: this is no store: the file is not a database", store->path);
+        return error_remedy(
+            err, "name another with --store or TENURE_STORE, or restore this one from a copy");
+    case SQLITE_CORRUPT:
+        error_set(err, RESULT_CORRUPT, 0, "%s: %s", store->path, sqlite3_errmsg(store->db));
+        return error_remedy(err, "restore it from a copy, or move it away: the next run makes a new one");
     default:
         return error_set(err, RESULT_CORRUPT, 0, "%s: %s", store->path, sqlite3_errmsg(store->db));
     }

@@ -75,18 +75,26 @@ static enum result file_check(const char *path, struct error *err)
     return RESULT_OK;
 }
 
-enum result place_prepare(const char *path, enum store_access access, struct error *err)
+static enum result place_make(const char *path, struct error *err)
 {
     _cleanup_(mem_free) char *copy = mem_string(path);
     const char *directory = dirname(copy);
-    enum result r = RESULT_OK;
+    enum result r = directory_check_local(directory, err);
 
-    if (access == STORE_READ)
-        return file_check(path, err);
-    r = directory_check_local(directory, err);
     if (r == RESULT_OK)
         r = directory_make(directory, 0700, err);
+    return r == RESULT_OK ? file_make(path, err) : r;
+}
+
+enum result place_prepare(const char *path, enum store_access access, struct error *err)
+{
+    struct error why = {0};
+    enum result r = access == STORE_READ ? RESULT_OK : place_make(path, &why);
+
     if (r == RESULT_OK)
-        r = file_make(path, err);
-    return r == RESULT_OK ? file_check(path, err) : r;
+        r = file_check(path, &why);
+    /* One that is not there yet is no mistake of a reader's. */
+    if (r != RESULT_OK && !why.remedy && !(r == RESULT_ABSENT && access == STORE_READ))
+        error_remedy(&why, "name another place for the store: --store sqlite:PATH, or TENURE_STORE");
+    return r == RESULT_OK ? r : error_move(err, &why);
 }

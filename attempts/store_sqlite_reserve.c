@@ -57,8 +57,9 @@ static void attempt_make(
 
 static void describe_holder(const struct attempt *holder, const char *subject, struct error *err)
 {
-    error_set(err, RESULT_HELD, 0, "%s is held by attempt %s of %s on %s, process %" PRId64, subject,
-        holder->id, holder->executor.user, holder->executor.host, holder->executor.pid);
+    _cleanup_(mem_free) char *owner = executor_text(&holder->executor);
+
+    error_set(err, RESULT_HELD, 0, "%s is held by %s of %s", subject, attempt_name(holder), owner);
 }
 
 /* RESULT_HELD with the holder, or why it cannot be read. */

@@ -184,8 +184,8 @@ static enum result settlement_standing(
     if (ours && attempt_state_is_terminal(attempt->state) && strcmp(attempt->settle_nonce, nonce) == 0)
         return RESULT_OK;
     if (ours && attempt_is_unfinished(attempt))
-        return error_set(err, RESULT_CONFLICT, 0, "attempt %s is not settled yet", attempt->id);
-    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended, or is another's: %s", attempt->id,
+        return error_set(err, RESULT_CONFLICT, 0, "attempt %s is not settled yet", attempt_name(attempt));
+    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended, or is another's: %s", attempt_name(attempt),
         attempt->reason.code ? attempt->reason.code : "no reason recorded");
 }
 
@@ -269,6 +269,7 @@ enum result sqlite_retire(struct store *base, const struct retirement *retiremen
     };
     const struct ending ending = {
         .reason_code = retirement->reason_code,
+        .reason_text = retirement->reason_text,
         .by_attempt = retirement->by_attempt,
         .event = "retired",
     };

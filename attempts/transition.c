@@ -56,16 +56,19 @@ static enum result refuse_finished(const struct attempt *attempt, struct error *
 {
     const struct reason *reason = &attempt->reason;
 
+    if (reason->text)
+        return error_set(
+            err, RESULT_RETIRED, 0, "attempt %s was retired: %s", attempt_name(attempt), reason->text);
     if (reason->by_attempt)
-        return error_set(err, RESULT_RETIRED, 0, "attempt %s was retired (%s) by attempt %s", attempt->id,
+        return error_set(err, RESULT_RETIRED, 0, "attempt %s was retired (%s) by attempt %s", attempt_name(attempt),
             reason->code ? reason->code : "no reason recorded", reason->by_attempt);
-    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended: %s (%s)", attempt->id,
+    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended: %s (%s)", attempt_name(attempt),
         attempt_state_name(attempt->state), reason->code ? reason->code : "no reason recorded");
 }
 
 static enum result refuse_stranger(const struct attempt *attempt, struct error *err)
 {
-    return error_set(err, RESULT_RETIRED, 0, "attempt %s is owned under another token", attempt->id);
+    return error_set(err, RESULT_RETIRED, 0, "attempt %s is owned under another token", attempt_name(attempt));
 }
 
 /* The guard that keeps an ended attempt as it is can be removed for one event at a time. */
@@ -93,11 +96,11 @@ static enum result decide_owner(const struct attempt *attempt, const struct tran
 
     if (cell->strict_needs_lease && attempt_kind_is_strict(attempt->kind) && !MUTANT("strict-expiry") &&
         lease_lapsed(&attempt->lease, now))
-        return error_set(err, RESULT_LAPSED, 0, "the lease of attempt %s has lapsed", attempt->id);
+        return error_set(err, RESULT_LAPSED, 0, "the lease of attempt %s has lapsed", attempt_name(attempt));
     if (!MUTANT("proof-iff-passed") && proof_wanted != request->with_proof)
         return error_set(err, RESULT_INVALID, 0,
             proof_wanted ? "attempt %s cannot pass without its Proof" : "attempt %s cannot end with a Proof",
-            attempt->id);
+            attempt_name(attempt));
     return RESULT_OK;
 }
 
@@ -105,10 +108,10 @@ static enum result decide_other(const struct attempt *attempt, const struct tran
     const struct store_time *now, struct error *err)
 {
     if (!MUTANT("rev") && request->rev != attempt->rev)
-        return error_set(err, RESULT_CONFLICT, 0, "attempt %s changed since it was read", attempt->id);
+        return error_set(err, RESULT_CONFLICT, 0, "attempt %s changed since it was read", attempt_name(attempt));
     if (!MUTANT("expiry") && !request->owner_gone && !lease_lapsed(&attempt->lease, now))
         return error_set(err, RESULT_CONFLICT, 0,
-            "attempt %s still has a living lease, and its owner is not known to be gone", attempt->id);
+            "attempt %s still has a living lease, and its owner is not known to be gone", attempt_name(attempt));
     return RESULT_OK;
 }
 
@@ -125,7 +128,7 @@ enum result transition_decide(const struct attempt *attempt, const struct transi
     if (finished && !unfinished_guard_removed(request->event))
         return refuse_finished(attempt, err);
     if (cell->by == BY_NOBODY)
-        return error_set(err, RESULT_INVALID, 0, "attempt %s is %s: %s is not possible", attempt->id,
+        return error_set(err, RESULT_INVALID, 0, "attempt %s is %s: %s is not possible", attempt_name(attempt),
             attempt_state_name(attempt->state), attempt_event_name(request->event));
     r = cell->by == BY_OWNER ? decide_owner(attempt, request, cell, now, err)
                              : decide_other(attempt, request, now, err);

@@ -34,8 +34,9 @@ static enum result root_make(const char *root, int *ret_fd, struct error *err)
     if (fd < 0 && errno == ENOENT) {
         _cleanup_(mem_free) char *parent = mem_format("%s/..", root);
         enum result r = directory_make(root, 0700, err);
-        if (r == RESULT_OK)
-            r = directory_sync(parent, err);
+        if (r != RESULT_OK)
+            return error_remedy(err, "name another place for it: XDG_STATE_HOME");
+        r = directory_sync(parent, err);
         if (r != RESULT_OK)
             return r;
         fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

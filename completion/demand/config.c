@@ -291,7 +291,7 @@ static const struct json_field ROOT_FIELDS[] = {
     {"store", JSON_STRING, offsetof(struct root_form, store), false, 0, 0},
     {"lease", JSON_OBJECT, offsetof(struct root_form, lease), false, 0, 0},
     {"procedures", JSON_OBJECT, offsetof(struct root_form, procedures), false, 0, 0},
-    {"producers", JSON_OBJECT, offsetof(struct root_form, producers), true, 0, 0},
+    {"producers", JSON_OBJECT, offsetof(struct root_form, producers), false, 0, 0},
     {"extractors", JSON_OBJECT, offsetof(struct root_form, extractors), false, 0, 0},
     {"standards", JSON_OBJECT, offsetof(struct root_form, standards), false, 0, 0},
 };
@@ -305,10 +305,19 @@ static enum result check_present(
     return error_remedy(reading->err, "leave it out: %s", otherwise);
 }
 
+static enum result refuse_without_producers(const struct reading *reading)
+{
+    json_error_at(reading->document, "", false, reading->err, "\"producers\" is missing");
+    return error_remedy(reading->err,
+        "name in it the commands that prove the tree; `tenure init` writes a whole file where there is none");
+}
+
 static enum result read_root(const struct reading *reading, struct root_form *form)
 {
     enum result r = json_table_read(reading->document, "", reading->document->root, ROOT_FIELDS,
         ARRAY_SIZE(ROOT_FIELDS), true, form, reading->err);
+    if (r == RESULT_OK && !form->producers)
+        r = refuse_without_producers(reading);
     if (r == RESULT_OK)
         r = check_present(
             reading, "/repository", form->repository, "the name then comes from the remote \"origin\"");

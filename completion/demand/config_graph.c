@@ -33,6 +33,19 @@ static char *need_pointer(const struct config *config, size_t producer, size_t n
     return mem_format("%s/needs/%zu", base, need);
 }
 
+#define NAMES_SHOWN 12
+
+/* Without one that is near: all there are. */
+static void list_producers(const char *const *names, size_t count, struct error *err)
+{
+    _cleanup_(text_done) struct text list = {0};
+    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++)
+        text_addf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+    if (count > NAMES_SHOWN)
+        text_addf(&list, " and %zu more", count - NAMES_SHOWN);
+    error_remedy(err, "there is: %s", list.bytes);
+}
+
 static void suggest_producer(const struct config *config, const char *word, struct error *err)
 {
     _cleanup_(mem_free) const char **names = mem_resize(NULL, config->producer_count, sizeof(*names));
@@ -41,6 +54,8 @@ static void suggest_producer(const struct config *config, const char *word, stru
     const char *nearest = text_nearest(word, names, config->producer_count);
     if (nearest)
         error_remedy(err, "did you mean \"%s\"?", nearest);
+    else
+        list_producers(names, config->producer_count, err);
 }
 
 static enum result refuse_need(const struct reading *reading, size_t producer, size_t need)

@@ -1,7 +1,10 @@
 /* One repository's answers: the gits that are asked at once, and their words taken apart. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "completion/repository/git-private.h"
 
@@ -45,7 +48,26 @@ static bool names_parse(const struct collect *call, struct repository_look *look
     return false;
 }
 
-/* git refused to look: in a bare repository and inside of .git with words that do not help. */
+/* Whether git could find something here to take for a repository: a .git at or above the directory. */
+static bool below_a_repository(int directory_fd)
+{
+    _cleanup_(fd_cleanup) int at = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
+    while (at >= 0) {
+        if (faccessat(at, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+        int parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (parent >= 0 && git_same_directory(at, parent)) {
+            close(parent);
+            return false;
+        }
+        fd_close(at);
+        at = parent;
+    }
+    return false;
+}
+
+/* git refused to look: in a bare repository, inside of .git and outside of any repository with words that do
+ * not help. */
 static enum result refuse_look(
     struct runner *runner, int directory_fd, const struct collect *failed, struct error *err)
 {
@@ -57,6 +79,10 @@ static enum result refuse_look(
     git_calls_done(&call, 1);
     if (r != RESULT_OK)
         return r;
+    if (*answer == '\0' && !below_a_repository(directory_fd)) {
+        error_set(err, RESULT_INVALID, 0, "this is not in a git work tree");
+        return error_remedy(err, "go into one, or name it with -C DIR; `git init` makes one");
+    }
     if (strncmp(answer, "true", 4) == 0) {
         error_set(err, RESULT_INVALID, 0, "this is a bare repository: it has no work tree");
         return error_remedy(err, "go to a checkout of it");

@@ -79,6 +79,8 @@ refuse() {
         jq -n --arg k "${name%:*}" --arg v "${name#*:}" '{lease: {($k): $v}, producers: {p: {run: "true"}}}' >tenure.json
         refuse 2 'tenure.json:' -- done
     done
+    echo '{}' >tenure.json
+    refuse 2 '"producers" is missing' 'tenure init' -- done
     echo '{"producers": {"p": {"run": "true", "timeout": "soon"}}}' >tenure.json
     refuse 2 'tenure.json:1:' soon -- done
     echo '{"producers": {"p": {"run": "true", "quiet": 5}}}' >tenure.json
@@ -89,11 +91,12 @@ refuse() {
     refuse 2 "tset" "test" -- done tset
     refuse 2 'xyzzyxyzzy' -- done build xyzzyxyzzy
     refuse 2 Build build -- done Build
+    refuse 2 xyzzyxyzzy 'there is: ' build -- done xyzzyxyzzy
 }
 
 @test "not a repository, a bare one, one without a commit, a HEAD that is broken, one that was taken away" {
     mkdir "$SANDBOX/empty" && cd "$SANDBOX/empty"
-    refuse 2 'git' -- done
+    refuse 2 'not in a git work tree' 'git init' -C -- done
     refuse 2 'git init' -- init
     git init -q --bare "$SANDBOX/bare" && cd "$SANDBOX/bare"
     refuse 2 'bare' -- done
@@ -289,6 +292,8 @@ END
     refuse 2 'sqlite:' -- --store mysql://x status
     TENURE_STORE=nonsense refuse 2 'nonsense' -- done
     refuse 2 -- --store sqlite: done
+    echo 'no database' >"$SANDBOX/plain"
+    refuse 5 'no store' 'restore' -- --store "sqlite:$SANDBOX/plain" status
     refuse 5 -- --store "sqlite:$SANDBOX/no/such/folder/x.db" store status || refuse 2 -- --store "sqlite:$SANDBOX/no/such/folder/x.db" store status
 }
 

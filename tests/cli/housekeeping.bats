@@ -193,6 +193,57 @@ project() { # project KIND: a repository that looks like one
     fi
 }
 
+@test "completions know the producers, also of a tree that is being worked on" {
+    folder=$BATS_TEST_DIRNAME/../../docs/completions
+    repository
+    config '{build: {run: "true"}, lint: {run: "false"}}'
+    echo more >more
+    PATH=$(dirname "$TENURE"):$PATH
+    run --separate-stderr bash -c 'source "$1"; COMP_WORDS=(tenure done -k li); COMP_CWORD=3
+        _tenure tenure li -k; printf "%s\n" "${COMPREPLY[@]}"' - "$folder/tenure.bash"
+    [ "$output" = lint ]
+    run --separate-stderr bash -c 'source "$1"; COMP_WORDS=(tenure done build ""); COMP_CWORD=3
+        _tenure tenure "" build; printf "%s\n" "${COMPREPLY[@]}"' - "$folder/tenure.bash"
+    [ "$output" = $'build\nlint' ]
+    if command -v zsh >/dev/null; then
+        run --separate-stderr zsh -f -c '_describe() { print -l -- ${(P)4} }; _arguments() { }
+            source "$1"; _tenure_producers' - "$folder/_tenure"
+        [ "$output" = $'build\nlint' ]
+    fi
+    if command -v fish >/dev/null; then
+        run --separate-stderr fish --no-config -c 'source $argv[1]; complete -C "tenure done li"' "$folder/tenure.fish"
+        [ "$output" = $'lint\tProducer' ]
+    fi
+    # Nothing was run or written.
+    [ ! -e "$XDG_STATE_HOME/tenure" ]
+}
+
+@test "what init writes names the schema where it is installed to" {
+    prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:[A-Z]*=//p' "$(dirname "$TENURE")/CMakeCache.txt")
+    repository
+    rm -f tenure.json
+    tenure init -q
+    [ "$(jq -r '."$schema"' tenure.json)" = "file://$prefix/share/tenure/tenure.schema.json" ]
+}
+
+@test "-n is --dry-run of done and of journal, and the number of log" {
+    repository
+    config '{p: {run: "touch made"}}'
+    run tenure done -n
+    assert_exit 0
+    assert_says 'run    p'
+    run tenure -n done
+    assert_exit 0
+    [ ! -e made ]
+    run tenure journal prune -n --keep 0
+    assert_says 'would go'
+    run tenure -n 1 log
+    assert_exit 0
+    run tenure journal prune --older-than 7d
+    assert_exit 2
+    assert_says 'did you mean --older?'
+}
+
 @test "an installation puts every file at its place, and what is installed runs" {
     build=$(dirname "$TENURE")
     DESTDIR=$SANDBOX/root cmake --install "$build" --prefix /usr >"$SANDBOX/install.log"

@@ -356,7 +356,7 @@ static void refuses_what_is_no_tree(void **state)
 {
     (void)state;
     run("nothing", "true");
-    assert_refused("nothing", "not a git repository");
+    assert_refused("nothing", "not in a git work tree");
     assert_refused("absent", "cannot open");
     run("bare", "git init -q --bare .");
     assert_refused("bare", "bare repository");

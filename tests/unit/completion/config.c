@@ -124,7 +124,7 @@ static const struct refusal REFUSALS[] = {
     {"{\"producer\":{}}", ":1:2:", "\"producer\"", "\"producers\""},
     {"{\"lease\":{\"tll\":\"3s\"},\"producers\":{\"a\":{\"run\":\"t\"}}}", ":1:11:", "\"tll\"", "\"ttl\""},
     /* missing and empty */
-    {"{}", ":1:1:", "\"producers\" is missing", NULL},
+    {"{}", ":1:1:", "\"producers\" is missing", "tenure init"},
     {P(""), ":1:14:", "at least one producer", NULL},
     {P("\"a\":{}"), ":1:19:", "\"run\" is missing", NULL},
     {P("\"a\":{\"run\":\"\"}"), ":1:26:", "empty", "make test"},

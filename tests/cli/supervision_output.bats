@@ -92,9 +92,10 @@ memory_kb() { awk '/^VmHWM/ { print $2 }' "/proc/$1/status"; }
     ! grep -vE '^(T-[0-9A-Z]{4}-[0-9A-Z]{4}: reconnect with .*|attempt .*|plan: .*|note: .*|p[0-9]+: (started|passed in [0-9.]+ m?s)|still running: .*|✓ .* is proved at .*)$' "$HOME/out"
     [ "$(grep -c ': started$' "$HOME/out")" = 200 ]
     [ "$(grep -c ': passed in ' "$HOME/out")" = 200 ]
+    out=$(dirname "$(journal_of)")/out
     for ((i = 1; i <= 200; i++)); do
-        [ "$(grep -c "^p$i line [1-5] -*$" "$(log_of "p$i")")" = 5 ]
-        [ "$(wc -l <"$(log_of "p$i")")" = 5 ]
+        [ "$(grep -c "^p$i line [1-5] -*$" "$out/p$i.log")" = 5 ]
+        [ "$(wc -l <"$out/p$i.log")" = 5 ]
     done
     none_marked
 }

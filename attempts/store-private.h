@@ -54,4 +54,7 @@ struct store {
 _must_use_ enum result store_sqlite_open(const struct store_options *options, const char *location,
     enum store_access access, struct store **ret, struct error *err);
 
+/* store_locker.c: who has the file locked, for people; NULL when nobody can be seen. Owned by the caller. */
+char *locker_of(const char *path);
+
 #endif

@@ -50,6 +50,19 @@ enum result store_open(
     return error_remedy(err, "write sqlite:PATH");
 }
 
+char *store_locker(const char *url)
+{
+    static const char SCHEME[] = "sqlite:";
+    _cleanup_(mem_free) char *directory = NULL, *path = NULL;
+
+    if (url)
+        return strncmp(url, SCHEME, strlen(SCHEME)) == 0 ? locker_of(url + strlen(SCHEME)) : NULL;
+    if (directory_state(&directory, NULL) != RESULT_OK)
+        return NULL;
+    path = mem_format("%s/" STORE_FILE_NAME, directory);
+    return locker_of(path);
+}
+
 void store_close(struct store *store)
 {
     if (store)

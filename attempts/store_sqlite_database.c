@@ -5,6 +5,7 @@
 
 #include "attempts/migrate.h"
 #include "attempts/store_sqlite-private.h"
+#include "base/duration.h"
 #include "base/memory.h"
 
 #define WAIT_SLICE_MS 10
@@ -62,8 +63,12 @@ static enum result fail_busy(struct sqlite_store *store, struct error *err)
 {
     if (store->wait_ended)
         return error_set(err, RESULT_BUSY, 0, "%s: the wait for its lock was ended", store->path);
-    error_set(err, RESULT_BUSY, 0, "%s: locked by another process for %" PRId64 " ms", store->path,
-        real_ms() - store->wait_from_ms);
+    char waited[DURATION_TEXT_SIZE];
+    _cleanup_(mem_free) char *locker = locker_of(store->path);
+
+    duration_format((real_ms() - store->wait_from_ms + 500) / 1000 * 1000, waited);
+    error_set(err, RESULT_BUSY, 0, "%s: locked by %s for %s", store->path, locker ? locker : "another process",
+        waited);
     return error_remedy(err, "try again; \"fuser %s\" names who has it open", store->path);
 }
 

@@ -185,8 +185,8 @@ static enum result settlement_standing(
         return RESULT_OK;
     if (ours && attempt_is_unfinished(attempt))
         return error_set(err, RESULT_CONFLICT, 0, "attempt %s is not settled yet", attempt_name(attempt));
-    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended, or is another's: %s", attempt_name(attempt),
-        attempt->reason.code ? attempt->reason.code : "no reason recorded");
+    return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended, or is another's: %s",
+        attempt_name(attempt), attempt->reason.code ? attempt->reason.code : "no reason recorded");
 }
 
 static enum result settle_locked(struct sqlite_store *store, const struct credential *credential,

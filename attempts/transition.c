@@ -60,15 +60,16 @@ static enum result refuse_finished(const struct attempt *attempt, struct error *
         return error_set(
             err, RESULT_RETIRED, 0, "attempt %s was retired: %s", attempt_name(attempt), reason->text);
     if (reason->by_attempt)
-        return error_set(err, RESULT_RETIRED, 0, "attempt %s was retired (%s) by attempt %s", attempt_name(attempt),
-            reason->code ? reason->code : "no reason recorded", reason->by_attempt);
+        return error_set(err, RESULT_RETIRED, 0, "attempt %s was retired (%s) by attempt %s",
+            attempt_name(attempt), reason->code ? reason->code : "no reason recorded", reason->by_attempt);
     return error_set(err, RESULT_RETIRED, 0, "attempt %s has ended: %s (%s)", attempt_name(attempt),
         attempt_state_name(attempt->state), reason->code ? reason->code : "no reason recorded");
 }
 
 static enum result refuse_stranger(const struct attempt *attempt, struct error *err)
 {
-    return error_set(err, RESULT_RETIRED, 0, "attempt %s is owned under another token", attempt_name(attempt));
+    return error_set(
+        err, RESULT_RETIRED, 0, "attempt %s is owned under another token", attempt_name(attempt));
 }
 
 /* The guard that keeps an ended attempt as it is can be removed for one event at a time. */
@@ -108,10 +109,12 @@ static enum result decide_other(const struct attempt *attempt, const struct tran
     const struct store_time *now, struct error *err)
 {
     if (!MUTANT("rev") && request->rev != attempt->rev)
-        return error_set(err, RESULT_CONFLICT, 0, "attempt %s changed since it was read", attempt_name(attempt));
+        return error_set(
+            err, RESULT_CONFLICT, 0, "attempt %s changed since it was read", attempt_name(attempt));
     if (!MUTANT("expiry") && !request->owner_gone && !lease_lapsed(&attempt->lease, now))
         return error_set(err, RESULT_CONFLICT, 0,
-            "attempt %s still has a living lease, and its owner is not known to be gone", attempt_name(attempt));
+            "attempt %s still has a living lease, and its owner is not known to be gone",
+            attempt_name(attempt));
     return RESULT_OK;
 }
 
@@ -128,8 +131,8 @@ enum result transition_decide(const struct attempt *attempt, const struct transi
     if (finished && !unfinished_guard_removed(request->event))
         return refuse_finished(attempt, err);
     if (cell->by == BY_NOBODY)
-        return error_set(err, RESULT_INVALID, 0, "attempt %s is %s: %s is not possible", attempt_name(attempt),
-            attempt_state_name(attempt->state), attempt_event_name(request->event));
+        return error_set(err, RESULT_INVALID, 0, "attempt %s is %s: %s is not possible",
+            attempt_name(attempt), attempt_state_name(attempt->state), attempt_event_name(request->event));
     r = cell->by == BY_OWNER ? decide_owner(attempt, request, cell, now, err)
                              : decide_other(attempt, request, now, err);
     if (r == RESULT_OK)

@@ -174,6 +174,14 @@ void clock_format_utc(int64_t wall_ms, char ret[CLOCK_TEXT_SIZE])
         (unsigned)seconds / 60U % 60U, (unsigned)seconds % 60U);
 }
 
+void clock_format_people(int64_t wall_ms, char ret[CLOCK_TEXT_SIZE])
+{
+    clock_format_utc(wall_ms, ret);
+    char *between = strchr(ret, 'T');
+    if (between)
+        *between = ' ';
+}
+
 /* Takes `digits` digits and then the character `after`. */
 static bool take_number(const char **text, int digits, char after, int64_t min, int64_t max, int64_t *ret)
 {

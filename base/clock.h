@@ -39,6 +39,9 @@ bool clock_is_shifted(void);
 #define CLOCK_TEXT_SIZE 32
 void clock_format_utc(int64_t wall_ms, char ret[CLOCK_TEXT_SIZE]);
 
+/* The same for people, the one form that every sentence has: "2026-11-30 19:31:37Z". */
+void clock_format_people(int64_t wall_ms, char ret[CLOCK_TEXT_SIZE]);
+
 /* Parses what clock_format_utc writes, with optional fraction. False for anything else. */
 _must_use_ bool clock_parse_utc(const char *text, int64_t *ret_wall_ms);
 

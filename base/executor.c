@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/json_table.h"
+#include "base/memory.h"
 
 #define STAT_LIMIT_BYTES   4096
 #define STAT_FIELD_START   22 /* proc(5): starttime */
@@ -28,6 +29,11 @@ const char *owner_verdict_name(enum owner_verdict verdict)
 {
     return (size_t)verdict < ARRAY_SIZE(VERDICT_NAMES) ? VERDICT_NAMES[verdict]
                                                        : VERDICT_NAMES[OWNER_UNKNOWN];
+}
+
+char *executor_text(const struct executor *executor)
+{
+    return mem_format("%s on %s, pid %lld", executor->user, executor->host, (long long)executor->pid);
 }
 
 /* The command's name may hold spaces and parentheses, so the fields are counted from its last one. */

@@ -41,6 +41,9 @@ const char *owner_verdict_name(enum owner_verdict verdict); /* "unknown", "runni
 /* This process, with a fresh random incarnation. */
 _must_use_ enum result executor_self(const struct machine *machine, struct executor *ret, struct error *err);
 
+/* How every sentence describes an owner: "alice on build7, pid 4711". Owned by the caller. */
+char *executor_text(const struct executor *executor);
+
 struct json_object *executor_to_json(const struct executor *executor); /* caller puts it */
 _must_use_ enum result executor_from_json(struct json_object *json, struct executor *ret, struct error *err);
 

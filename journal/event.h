@@ -18,13 +18,14 @@
 
 enum journal_kind {
     JOURNAL_HEADER,   /* first record; written by the journal itself */
-    JOURNAL_RESERVED, /* attempt, fence, attempt_kind, repository, commit, tree, text (what runs), ttl_ms */
+    JOURNAL_RESERVED, /* attempt, fence, attempt_kind, repository, commit, tree, text (what runs), directory,
+                         ttl_ms */
     JOURNAL_PLAN,     /* plan, total */
-    JOURNAL_STARTED,  /* producer, pid, start_ticks, cgroup, log, expected_ms */
+    JOURNAL_STARTED,  /* producer, pid, start_ticks, cgroup, log, command, expected_ms */
     JOURNAL_PROGRESS, /* phase, done, total */
     JOURNAL_OUTPUT,   /* producer, offset_bytes (written so far), dropped_bytes */
     JOURNAL_FINISHED, /* producer, verdict, exit_code, signal, duration_ms, frozen_ms, digest, ..., text */
-    JOURNAL_EVIDENCE, /* producer, key, reused, verdict */
+    JOURNAL_EVIDENCE, /* producer, key, reused, verdict, text (why reused; or what failed it at last) */
     JOURNAL_RENEWAL_TROUBLE, /* text, result */
     JOURNAL_FROZEN,          /* text */
     JOURNAL_THAWED,          /* duration_ms */
@@ -50,14 +51,16 @@ struct journal_event {
     int64_t boot_ms, wall_ms; /* filled in by the writer */
 
     const char *attempt, *attempt_kind, *repository, *commit, *tree;
+    const char *directory; /* where the run was started */
     int64_t fence, ttl_ms;
 
     const struct journal_plan_step *plan;
     size_t plan_count;
 
     const char *producer;
-    const char *log;    /* file name below the journal's out/; NULL when output is not captured */
-    const char *cgroup; /* of the producer; NULL when it has none of its own */
+    const char *log;     /* file name below the journal's out/; NULL when output is not captured */
+    const char *cgroup;  /* of the producer; NULL when it has none of its own */
+    const char *command; /* what a person types to do the same; NULL when that is not known */
     int64_t pid, start_ticks, expected_ms;
 
     const char *phase;

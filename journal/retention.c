@@ -232,6 +232,8 @@ static enum result prune_one(struct pruning *pruning, const struct journal_entry
         if (r != RESULT_OK)
             return error_move(err, &why);
     }
+    if (pruning->retention->removed != NULL)
+        pruning->retention->removed(pruning->retention->context, entry, bytes);
     pruning->removed++;
     pruning->bytes += bytes;
     return RESULT_OK;

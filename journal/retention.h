@@ -39,6 +39,9 @@ struct retention {
     int64_t age_ms;
     size_t keep;
     bool dry_run;
+    /* Is shown each that goes, oldest first. May be NULL. */
+    void (*removed)(void *context, const struct journal_entry *entry, int64_t bytes);
+    void *context;
 };
 /* Removes what may go; *ret_removed counts, *ret_bytes says how much. */
 _must_use_ enum result retention_prune(const char *root, const struct machine *machine,

@@ -49,14 +49,17 @@ static enum result read_again(struct look *look, struct attempt *attempt, struct
 }
 
 /* Its owner is gone, or its lease has lapsed: nobody will answer. */
-static enum result retire_dead(struct look *look, struct attempt *attempt, struct error *err)
+static enum result retire_dead(struct look *look, struct attempt *attempt, const char *by, struct error *err)
 {
     bool gone = verdict_of(&look->machine, attempt).verdict == OWNER_GONE;
+    _cleanup_(mem_free) char *text =
+        mem_format("by %s: %s", by, gone ? "its owner was gone" : "its lease had lapsed");
     struct retirement retirement = {
         .attempt_id = attempt->id,
         .rev = attempt->rev,
         .owner_gone = gone,
         .reason_code = gone ? "owner-gone" : "lapsed",
+        .reason_text = text,
     };
     FAILPOINT("cancel-before-retire");
     return store_retire(look->store, &retirement, err);
@@ -69,11 +72,11 @@ static bool is_dead(struct look *look, const struct attempt *attempt)
            (store_now(look->store, &now, NULL) == RESULT_OK && lease_lapsed(&attempt->lease, &now));
 }
 
-static enum result take_over(
-    struct look *look, struct attempt *attempt, enum cancel_outcome *ret_outcome, struct error *err)
+static enum result take_over(struct look *look, struct attempt *attempt, const char *by,
+    enum cancel_outcome *ret_outcome, struct error *err)
 {
     _cleanup_(error_done) struct error why = {0};
-    enum result r = retire_dead(look, attempt, &why);
+    enum result r = retire_dead(look, attempt, by, &why);
     if (r != RESULT_OK && r != RESULT_CONFLICT && r != RESULT_RETIRED)
         return error_move(err, &why);
     if (r == RESULT_OK)
@@ -88,7 +91,7 @@ static void pause_ms(int64_t ms)
 }
 
 /* Until it has ended or the time is over. One that dies meanwhile is retired here. */
-static enum result wait_for_end(struct look *look, struct attempt *attempt, int64_t wait_ms,
+static enum result wait_for_end(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
     enum cancel_outcome *ret_outcome, struct error *err)
 {
     const struct clock *clock = clock_system();
@@ -97,7 +100,7 @@ static enum result wait_for_end(struct look *look, struct attempt *attempt, int6
     for (;;) {
         enum result r = read_again(look, attempt, err);
         if (r == RESULT_OK && attempt_is_unfinished(attempt) && is_dead(look, attempt))
-            r = take_over(look, attempt, ret_outcome, err);
+            r = take_over(look, attempt, by, ret_outcome, err);
         if (r != RESULT_OK)
             return r;
         if (!attempt_is_unfinished(attempt)) {
@@ -125,7 +128,7 @@ static enum result ask(struct look *look, struct attempt *attempt, const char *b
     if (r != RESULT_OK)
         return error_move(err, &why);
     hasten(look, attempt);
-    return wait_for_end(look, attempt, wait_ms, ret_outcome, err);
+    return wait_for_end(look, attempt, by, wait_ms, ret_outcome, err);
 }
 
 static enum result cancel_found(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
@@ -135,7 +138,7 @@ static enum result cancel_found(struct look *look, struct attempt *attempt, cons
     if (!attempt_is_unfinished(attempt))
         return RESULT_OK;
     if (is_dead(look, attempt)) {
-        enum result r = take_over(look, attempt, ret_outcome, err);
+        enum result r = take_over(look, attempt, by, ret_outcome, err);
         if (r != RESULT_OK || !attempt_is_unfinished(attempt))
             return r;
     }

@@ -44,7 +44,8 @@ struct heartbeat {
 
 int64_t heartbeat_statement_ms(int64_t heartbeat_ms)
 {
-    return heartbeat_ms / 2 < STATEMENT_MAX_MS ? heartbeat_ms / 2 : STATEMENT_MAX_MS;
+    int64_t half_ms = heartbeat_ms / 2 > 0 ? heartbeat_ms / 2 : 1;
+    return half_ms < STATEMENT_MAX_MS ? half_ms : STATEMENT_MAX_MS;
 }
 
 int64_t heartbeat_patience_ms(int64_t heartbeat_ms)
@@ -54,11 +55,12 @@ int64_t heartbeat_patience_ms(int64_t heartbeat_ms)
 
 int64_t heartbeat_pause_ms(int64_t before_ms, int64_t heartbeat_ms, uint64_t random)
 {
-    int64_t most = heartbeat_ms / 4 > PAUSE_MIN_MS ? heartbeat_ms / 4 : PAUSE_MIN_MS;
-    int64_t top = before_ms * 3 > PAUSE_MIN_MS ? before_ms * 3 : PAUSE_MIN_MS;
+    int64_t least = heartbeat_ms < PAUSE_MIN_MS ? heartbeat_ms : PAUSE_MIN_MS;
+    int64_t most = heartbeat_ms / 4 > least ? heartbeat_ms / 4 : least;
+    int64_t top = before_ms * 3 > least ? before_ms * 3 : least;
     if (top > most)
         top = most;
-    return PAUSE_MIN_MS + (int64_t)(random % (uint64_t)(top - PAUSE_MIN_MS + 1));
+    return least + (int64_t)(random % (uint64_t)(top - least + 1));
 }
 
 static int64_t heartbeat_now(const struct heartbeat *heartbeat)

@@ -3,7 +3,7 @@
  * process.
  *
  * Gated on the loop turning: before each renewal it wakes the loop through `loop_fd` and waits for the turn
- * counter to move (at least 500 ms, at most a quarter of the heartbeat); a wedged loop stops being renewed.
+ * counter to move (for a quarter of the heartbeat, but at least 500 ms); a wedged loop stops being renewed.
  * The next renewal is scheduled after the last one ended; after a failure sooner, with jitter. Each
  * statement's deadline is less than the heartbeat. Results are left in a mailbox for the loop, announced
  * through `loop_fd`. A confirmation goes straight to the guard. Only a record that is finished or bears

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/failpoint.h"
 #include "base/files.h"
@@ -15,7 +16,9 @@
 #include "supervisor/marks.h"
 #include "supervisor/supervisor-private.h"
 
-#define PAUSE_SLICE_MS INT64_C(50)
+#define PAUSE_SLICE_MS  INT64_C(50)
+#define STORE_SILENT_MS INT64_C(1000)
+#define STORE_ASKED_MS  INT64_C(250) /* without a question for so long, it is another wait */
 
 /* ---- small things ---- */
 
@@ -51,11 +54,26 @@ void hold_pause(struct hold *hold, int64_t pause_ms)
     }
 }
 
+/* Said once: who looks at a run that stands still wants to know on whom it waits. */
+static void tell_store_waiting(struct hold *hold)
+{
+    int64_t now = hold_now(hold);
+    if (now - hold->store_asked_boot_ms > STORE_ASKED_MS)
+        hold->store_wait_boot_ms = now;
+    hold->store_asked_boot_ms = now;
+    if (hold->store_told || hold->journal == NULL || now - hold->store_wait_boot_ms < STORE_SILENT_MS)
+        return;
+    hold->store_told = true;
+    _cleanup_(mem_free) char *locker = store_locker(hold->options.store_url);
+    hold_note(hold, "waiting for the store: locked by %s", locker != NULL ? locker : "another process");
+}
+
 /* Called while the store waits for somebody's lock: a signal ends that before we hold anything; afterwards
  * the heartbeat must see the loop turn. */
 static bool on_store_waiting(void *context)
 {
     struct hold *hold = context;
+    tell_store_waiting(hold);
     if (hold->supervisor != NULL) {
         supervisor_turn(hold->supervisor);
         return true;
@@ -64,8 +82,8 @@ static bool on_store_waiting(void *context)
     return poll(&fd, 1, 0) <= 0;
 }
 
-/* Before the first event and not at once: the journal of a run that is refused is discarded, and its handle
- * would lead nowhere. */
+/* Not before something is held: the journal of a run that is refused is discarded, and its handle would lead
+ * nowhere. */
 static void tell_handle(struct hold *hold)
 {
     if (hold->handle_told)
@@ -90,7 +108,6 @@ void hold_tell(struct hold *hold, const struct journal_event *event, enum journa
 
 void hold_note(struct hold *hold, const char *format, ...)
 {
-    tell_handle(hold);
     va_list arguments;
     va_start(arguments, format);
     _cleanup_(mem_free) char *text = mem_vformat(format, arguments);
@@ -185,6 +202,7 @@ static enum result open_store(struct hold *hold, struct error *err)
 
 static void tell_reserved(struct hold *hold)
 {
+    _cleanup_(mem_free) char *directory = getcwd(NULL, 0);
     struct journal_event event = {
         .kind = JOURNAL_RESERVED,
         .attempt = hold->attempt.id,
@@ -194,6 +212,7 @@ static void tell_reserved(struct hold *hold)
         .commit = hold->options.commit,
         .tree = hold->options.tree,
         .text = hold->options.what,
+        .directory = directory,
         .ttl_ms = hold->options.terms.ttl_ms,
     };
     FAILPOINT("hold-before-reserved-record");

@@ -18,6 +18,7 @@
 
 #include "attempts/recovery.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/witness.h"
 
 #define WAIT_NONE       INT64_C(0)
 #define WAIT_DEFAULT_MS (INT64_C(24) * 3600 * 1000)
@@ -36,8 +37,8 @@ struct hold_options {
     int64_t lapse_patience_ms, grace_ms; /* 0: defaults */
     bool bind_now;   /* the demand is fixed already: reserve and bind in one transaction */
     int64_t wait_ms; /* WAIT_NONE: held is answered at once */
-    /* Is shown every event; before all others, also those of waiting, a JOURNAL_HEADER with `text` its handle
-     * and `log` its directory (absolute; out/ lies below). */
+    /* Is shown every event. Once something is held, and before all else but notes about waiting, a
+     * JOURNAL_HEADER with `text` its handle and `log` its directory (absolute; out/ lies below). */
     journal_tap_fn tap;
     void *tap_context;
     /* While waiting: called when it begins, and whenever the holder changes. May be NULL. */
@@ -52,6 +53,8 @@ struct pending {
     char *subject;
     struct attempt holder;
     enum owner_verdict verdict;
+    struct witness witness;
+    bool inside;          /* this process is part of the holder's work: it will not go while we wait */
     int64_t lapses_in_ms; /* at the latest */
     int64_t lapses_wall_ms;
 };
@@ -87,6 +90,7 @@ struct hold_result {
     int signal;    /* that ended the run, also at the very last; 0: none did */
     int exit_code; /* of the ending, or what replaced it */
     int64_t duration_ms;
+    int64_t frozen_ms; /* how long the work stood still meanwhile */
 };
 void hold_result_done(struct hold_result *result);
 

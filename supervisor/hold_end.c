@@ -24,7 +24,13 @@ struct verdict {
     struct settlement settlement;
     int exit_code, signal;
     bool lost;
+    char *told; /* owns a text of the settlement; NULL */
 };
+
+static void verdict_done(struct verdict *verdict)
+{
+    free(STEAL(verdict->told));
+}
 
 int hold_exit(const struct hold *hold, enum outcome outcome)
 {
@@ -41,15 +47,29 @@ static void wanted_verdict(const struct hold_ending *ending, struct verdict *ret
     ret->settlement.proof = ending->proof;
 }
 
+/* Who asked for the end, as the record has it. NULL when that cannot be read. */
+static char *who_cancelled(struct hold *hold)
+{
+    _cleanup_(attempt_done) struct attempt attempt = {0};
+    char at[CLOCK_TEXT_SIZE];
+    bool read = hold->store != NULL || hold_reopen(hold, NULL) == RESULT_OK;
+    if (!read || store_find(hold->store, hold->attempt.id, &attempt, NULL) != RESULT_OK ||
+        attempt.cancel_by == NULL)
+        return NULL;
+    clock_format_people(attempt.cancel_wall_ms, at);
+    return mem_format("by %s at %s", attempt.cancel_by, at);
+}
+
 /* What stopped the run overrides what the caller wants, also when it came after the work had ended. */
-static void override_verdict(const struct hold *hold, struct verdict *verdict)
+static void override_verdict(struct hold *hold, struct verdict *verdict)
 {
     const struct stop *stop = supervisor_stop_of(hold->supervisor);
     if (stop->cause == STOP_NONE)
         return;
     verdict->settlement.state = ATTEMPT_CANCELLED;
     verdict->settlement.reason_code = stop->reason.code;
-    verdict->settlement.reason_text = stop->reason.text;
+    verdict->told = stop->cause == STOP_CANCELLED ? who_cancelled(hold) : NULL;
+    verdict->settlement.reason_text = verdict->told != NULL ? verdict->told : stop->reason.text;
     verdict->settlement.proof = NULL;
     verdict->lost = stop->cause != STOP_SIGNAL;
     verdict->signal = verdict->lost ? 0 : stop->signal;
@@ -136,9 +156,10 @@ static enum result settle(struct hold *hold, struct verdict *verdict, struct err
         error_move(err, &why);
         /* A commit was sent once and nobody could say what became of it. */
         bool unknown = settling.unknown && r != RESULT_RETIRED;
-        return unknown ? error_set(err, RESULT_UNKNOWN, 0,
-                             "the store did not say whether attempt %s was settled", hold->attempt.id)
-                       : r;
+        return unknown
+                   ? error_set(err, RESULT_UNKNOWN, 0, "the store did not say whether attempt %s was settled",
+                         journal_handle(hold->journal))
+                   : r;
     }
 }
 
@@ -237,13 +258,14 @@ static enum result end_and_drain(struct hold *hold, struct error *err)
 static enum result conclude(
     struct hold *hold, const struct hold_ending *ending, struct hold_result *ret, struct error *err)
 {
-    struct verdict verdict;
+    _cleanup_(verdict_done) struct verdict verdict;
     wanted_verdict(ending, &verdict);
     enum result r = end_and_drain(hold, err);
     override_verdict(hold, &verdict);
     if (r == RESULT_OK)
         r = settle(hold, &verdict, err);
     ret->duration_ms = hold_now(hold) - hold->begun_boot_ms;
+    ret->frozen_ms = lease_frozen_ms(hold->supervisor, hold_now(hold));
     if (r == RESULT_RETIRED) {
         result_of_loss(hold, ret);
         tell_loss(hold, ret);

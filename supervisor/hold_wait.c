@@ -15,6 +15,7 @@
 #include "base/failpoint.h"
 #include "base/memory.h"
 #include "supervisor/hold-private.h"
+#include "supervisor/marks.h"
 #include "supervisor/verdict-private.h"
 
 #define POLL_LEAST_MS  INT64_C(200)
@@ -26,6 +27,7 @@
 void pending_done(struct pending *pending)
 {
     free(STEAL(pending->subject));
+    witness_done(&pending->witness);
     attempt_done(&pending->holder);
 }
 
@@ -41,8 +43,8 @@ static void note_recovery(struct hold *hold, const struct recovery_report *repor
 {
     for (size_t i = 0; i < report->retired.count; i++) {
         const struct attempt *attempt = &report->retired.items[i];
-        hold_note(hold, "retired attempt %s of %s on %s (%s)", attempt->id, attempt->executor.user,
-            attempt->executor.host, attempt->journal_handle != NULL ? attempt->journal_handle : "no journal");
+        _cleanup_(mem_free) char *owner = executor_text(&attempt->executor);
+        hold_note(hold, "retired attempt %s of %s", attempt_name(attempt), owner);
     }
     for (size_t i = 0; i < report->trouble_count; i++)
         hold_note(hold, "%s", report->troubles[i]);
@@ -80,8 +82,10 @@ static void fill_pending(struct hold *hold, struct attempt *holder, struct pendi
         .subject = mem_string(held_subject(hold, holder)),
         .holder = *holder,
         .verdict = verdict_of(&hold->machine, holder).verdict,
+        .inside = mark_is_of(holder->id, store_id(hold->store)),
     };
     *holder = (struct attempt){0};
+    witness_look(&hold->machine, &ret->holder, &ret->witness);
     if (store_now(hold->store, &now, NULL) != RESULT_OK)
         return;
     ret->lapses_in_ms = lease_remaining_ms(&ret->holder.lease, &now);
@@ -100,8 +104,11 @@ struct wait {
 static void tell_waiting(struct wait *wait, const struct store_time *now)
 {
     const struct hold_options *options = &wait->hold->options;
-    hold_note(wait->hold, "waiting for attempt %s of %s on %s", wait->holder.id, wait->holder.executor.user,
-        wait->holder.executor.host);
+    const struct attempt *holder = &wait->holder;
+    char since[CLOCK_TEXT_SIZE];
+    _cleanup_(mem_free) char *owner = executor_text(&holder->executor);
+    clock_format_people(holder->acquired_wall_ms, since);
+    hold_note(wait->hold, "waiting for %s, held by %s, since %s", attempt_name(holder), owner, since);
     if (options->waiting != NULL)
         options->waiting(options->context, &wait->holder, now);
 }
@@ -182,7 +189,7 @@ static enum result wait_for_holder(struct wait *wait, int *ret_signal, struct er
         if (may_have_gone(wait, &remaining_ms))
             return RESULT_OK;
         if (hold_now(hold) >= wait->until_boot_ms)
-            return error_set(err, RESULT_HELD, 0, "attempt %s still holds %s", wait->holder.id,
+            return error_set(err, RESULT_HELD, 0, "attempt %s still holds %s", attempt_name(&wait->holder),
                 held_subject(hold, &wait->holder));
         sleep_on_holder(wait, remaining_ms);
     }
@@ -205,7 +212,8 @@ static enum result after_try(struct wait *wait, enum result r, struct attempt *h
     if (pending_signal(hold, ret_signal))
         return error_set(
             err, RESULT_INTERRUPTED, 0, "the wait was ended by SIG%s", sigabbrev_np(*ret_signal));
-    if (r == RESULT_HELD && now < wait->until_boot_ms) {
+    bool ends = r == RESULT_HELD && !mark_is_of(holder->id, store_id(hold->store));
+    if (ends && now < wait->until_boot_ms) {
         take_holder(wait, holder);
         r = wait_for_holder(wait, ret_signal, err);
         return r == RESULT_OK ? still_wanted(hold, err) : r;

@@ -78,7 +78,8 @@ static enum result job_capture(struct supervisor *supervisor, struct job *job,
     return capture_open(supervisor->event, job->output, large, &job->capture, ret_child_fd, err);
 }
 
-static void tell_started(struct supervisor *supervisor, const struct job *job, int64_t expected_ms)
+static void tell_started(
+    struct supervisor *supervisor, const struct job *job, const struct job_request *request)
 {
     struct journal_event event = {
         .kind = JOURNAL_STARTED,
@@ -86,7 +87,8 @@ static void tell_started(struct supervisor *supervisor, const struct job *job, i
         .pid = job->process.pid,
         .start_ticks = job->process.start_ticks,
         .log = job->outcome.log,
-        .expected_ms = expected_ms,
+        .command = request->command,
+        .expected_ms = request->expected_ms,
     };
     tell(supervisor, &event, JOURNAL_LAZY);
 }
@@ -121,8 +123,13 @@ static enum result job_start(
         return error_move(err, &why);
     job_enlist(supervisor, job);
     if (r == RESULT_OK) {
-        tell_started(supervisor, job, request->expected_ms);
+        tell_started(supervisor, job, request);
         return RESULT_OK;
+    }
+    /* Its outcome is told in more than one place; what to do about it is told here, once. */
+    if (request->captured && why.remedy != NULL) {
+        tell_note(supervisor, "%s: %s", request->name, why.remedy);
+        free(STEAL(why.remedy));
     }
     outcome_of_failure(job, &failure, &why);
     outcome_end(supervisor, job, false);

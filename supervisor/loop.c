@@ -120,6 +120,7 @@ static int64_t look(struct supervisor *supervisor)
     }
     lease_look(supervisor, now, &due);
     jobs_look(supervisor, now, &due);
+    stop_look(supervisor, now, &due);
     account_look(supervisor, now, &due);
     return due;
 }

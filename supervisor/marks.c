@@ -95,6 +95,13 @@ bool mark_is_inside(const char *store_id)
     return stores && getenv("TENURE_ATTEMPT") && list_has(stores, store_id);
 }
 
+bool mark_is_of(const char *attempt_id, const char *store_id)
+{
+    const char *attempts = getenv("TENURE_ATTEMPT"), *stores = getenv("TENURE_STORE");
+    struct mark_scan scan = {.store_id = store_id, .attempt_id = attempt_id};
+    return attempts && stores && lists_bear(attempts, stores, &scan);
+}
+
 /* ---- environments ---- */
 
 static const char *environment_value(const struct text *environment, const char *name)

@@ -27,6 +27,9 @@ bool mark_stores_are_ids(const char *stores);
 /* True when this process runs inside work of the given store (a nested run). */
 bool mark_is_inside(const char *store_id);
 
+/* True when this process runs inside the work of that attempt: what waits for its end would never end. */
+bool mark_is_of(const char *attempt_id, const char *store_id);
+
 /* Signals every process that bears the mark of `attempt_id` and `store_id`, once, but never this one or its
  * ancestors. Returns how many bore it; 0 only means so when it is answered twice in a row, for a process that
  * is just being born may be passed over. Appends their names to `named` (may be NULL). */

@@ -15,6 +15,7 @@
 void overview_entry_done(struct overview_entry *entry)
 {
     attempt_done(&entry->attempt);
+    witness_done(&entry->witness);
 }
 
 void overview_done(struct overview *overview)
@@ -22,6 +23,7 @@ void overview_done(struct overview *overview)
     for (size_t i = 0; i < overview->count; i++)
         overview_entry_done(&overview->items[i]);
     free(STEAL(overview->items));
+    free(STEAL(overview->absent));
     overview->count = 0;
 }
 
@@ -58,6 +60,7 @@ void look_judge(const struct look *look, struct attempt *attempt, const struct s
     struct liveness liveness = verdict_of(&look->machine, &ret->attempt);
     ret->verdict = liveness.verdict;
     ret->verdict_why = liveness.why;
+    witness_look(&look->machine, &ret->attempt, &ret->witness);
     ret->lapsed = lease_lapsed(&ret->attempt.lease, now);
     ret->lapses_in_ms = lease_remaining_ms(&ret->attempt.lease, now);
     ret->lapses_wall_ms = now->wall_ms + ret->lapses_in_ms;
@@ -72,6 +75,7 @@ enum result overview_read(
     struct overview overview = {0};
     enum result r = look_open(store_url, STORE_READ, &look, &why);
     if (r == RESULT_ABSENT) {
+        overview.absent = mem_string(why.message);
         *ret = overview;
         return RESULT_OK;
     }
@@ -135,6 +139,10 @@ enum result look_find(struct look *look, const char *typed, struct attempt *ret,
     char handle[HANDLE_SIZE];
     _cleanup_(error_done) struct error slip = {0};
     bool is_handle = handle_parse(typed, handle, &slip) == RESULT_OK;
+    /* A mistyped handle is told apart from an unknown one. */
+    if (!is_handle && (typed[0] == 'T' || typed[0] == 't'))
+        return error_move(err, &slip);
+    error_done(&slip);
     enum result r = store_find(look->store, is_handle ? handle : typed, ret, &slip);
     if (r == RESULT_OK)
         return r;

@@ -7,11 +7,13 @@
 
 #include "attempts/store.h"
 #include "base/machine.h"
+#include "supervisor/witness.h"
 
 struct overview_entry {
     struct attempt attempt;
     enum owner_verdict verdict;
     const char *verdict_why; /* constant sentence */
+    struct witness witness;
     bool lapsed;
     int64_t lapses_in_ms;   /* 0 when lapsed */
     int64_t lapses_wall_ms; /* effective expiry, for people */
@@ -20,10 +22,11 @@ struct overview {
     struct overview_entry *items; /* newest first */
     size_t count;
     struct store_time now;
+    char *absent; /* why there is none at all: no such store yet; else NULL */
 };
 void overview_done(struct overview *overview);
 
-/* A store that does not exist yet is an empty overview. */
+/* A store that does not exist yet is an empty overview that says so. */
 _must_use_ enum result overview_read(
     const char *store_url, const struct attempt_query *query, struct overview *ret, struct error *err);
 

@@ -9,6 +9,8 @@
 #include "base/mutant.h"
 #include "supervisor/supervisor-private.h"
 
+#define STOP_SILENT_MS INT64_C(500)
+
 struct reason reason_make(const char *code, const char *format, ...)
 {
     va_list arguments;
@@ -73,6 +75,32 @@ void stop_on_signal(struct supervisor *supervisor, int signal)
     supervisor->signal_boot_ms = now;
     struct reason reason = reason_make("signal", "ended by SIG%s", sigabbrev_np(signal));
     stop_run(supervisor, STOP_SIGNAL, signal, &reason);
+}
+
+/* What ends at once needs no word; what does not would look as if nobody had heard. */
+static void tell_stopping(struct supervisor *supervisor)
+{
+    struct text names = {0};
+    for (size_t i = 0; i < supervisor->job_count; i++)
+        text_addf(&names, "%s%s", i > 0 ? ", " : "", supervisor->jobs[i]->outcome.name);
+    bool typed = supervisor->stop.signal == SIGINT;
+    tell_note(supervisor, "stopping: %s %s asked to end; %s%s ends %s at once", names.bytes,
+        supervisor->job_count == 1 ? "was" : "were", typed ? "Ctrl-C" : "another SIG",
+        typed ? " again" : sigabbrev_np(supervisor->stop.signal), supervisor->job_count == 1 ? "it" : "them");
+    text_done(&names);
+}
+
+void stop_look(struct supervisor *supervisor, int64_t now, int64_t *due)
+{
+    bool waits = supervisor->stop.cause == STOP_SIGNAL && !supervisor->killed && supervisor->job_count > 0;
+    if (!waits || supervisor->stopping_told)
+        return;
+    if (now < supervisor->signal_boot_ms + STOP_SILENT_MS) {
+        due_at(due, supervisor->signal_boot_ms + STOP_SILENT_MS);
+        return;
+    }
+    supervisor->stopping_told = true;
+    tell_stopping(supervisor);
 }
 
 /* ---- the end of all work ---- */

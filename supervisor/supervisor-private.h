@@ -80,6 +80,7 @@ struct supervisor {
 
     struct stop stop;
     int64_t signal_boot_ms; /* of the first signal */
+    bool stopping_told;     /* that it has been heard */
     bool killed;            /* everything was killed already */
 
     int64_t confirmed_boot_ms; /* when the last confirmed renewal was sent */
@@ -133,6 +134,8 @@ int64_t lease_frozen_ms(const struct supervisor *supervisor, int64_t now);
 /* Takes over `reason`. The first cause counts, but a retirement overrides any other. */
 void stop_run(struct supervisor *supervisor, enum stop_cause cause, int signal, struct reason *reason);
 void stop_on_signal(struct supervisor *supervisor, int signal);
+/* Says what is waited for when work does not end at once after a signal. */
+void stop_look(struct supervisor *supervisor, int64_t now, int64_t *due);
 void stop_kill_all(struct supervisor *supervisor);
 struct reason reason_make(const char *code, const char *format, ...) _printf_(2, 3);
 

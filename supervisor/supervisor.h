@@ -50,6 +50,7 @@ struct job_request {
     const char *const *argv;
     const char *const *environment;
     int directory_fd;
+    const char *command; /* as a person types it, for the journal; NULL: not told */
     bool captured;     /* output goes to a log of the journal; else stdin, stdout, stderr are our own */
     int64_t cap_bytes; /* of the log; 0: default */
     int64_t timeout_ms, quiet_ms; /* 0: none. Frozen time does not count */

@@ -66,36 +66,12 @@ static enum result check(const struct options *options, struct lease_terms *ret_
 
 /* ---- how it ended ---- */
 
-static int failure_status(const struct cli *cli, const struct spawn_failure *failure)
-{
-    if (failure->step == SPAWN_NOT_FOUND)
-        return EXIT_RUN_NOT_FOUND;
-    if (failure->step == SPAWN_NOT_EXECUTABLE || failure->step == SPAWN_NO_INTERPRETER ||
-        failure->step == SPAWN_EXEC || failure->step == SPAWN_TOO_LONG)
-        return EXIT_RUN_NOT_EXECUTABLE;
-    return report_status(cli, failure->step == SPAWN_LAPSED ? OUTCOME_LOST : OUTCOME_INTERNAL);
-}
-
-static int status_of(const struct cli *cli, const struct command_result *result)
-{
-    if (result->stop_signal)
-        return EXIT_SIGNAL_BASE + result->stop_signal;
-    if (result->lost)
-        return report_status(cli, OUTCOME_LOST);
-    if (!result->started)
-        return failure_status(cli, &result->failure);
-    if (result->end.unknown)
-        return report_status(cli, OUTCOME_STORE);
-    return result->signal > 0 ? EXIT_SIGNAL_BASE + result->signal : result->exit_code;
-}
-
 static const char *outcome_of(const struct command_result *result)
 {
     if (result->stop_signal)
         return "cancelled";
     enum outcome outcome = result->lost                                    ? OUTCOME_LOST
                            : !result->started                              ? OUTCOME_REFUSED
-                           : result->end.unknown                           ? OUTCOME_STORE
                            : result->signal <= 0 && result->exit_code == 0 ? OUTCOME_DONE
                                                                            : OUTCOME_NEGATIVE;
     return EXITS[outcome].name;
@@ -123,7 +99,7 @@ static void complain_lost(const struct cli *cli, const struct command_result *re
     _cleanup_(error_done) struct error err = {0};
     _cleanup_(text_done) struct text text = {0};
     const struct reason *reason = &result->end.reason;
-    if (!result->lost || result->stop_signal)
+    if (!result->lost)
         return;
     error_set(&err, RESULT_RETIRED, 0, "tenure run: lost: %s",
         reason->text   ? reason->text
@@ -133,27 +109,31 @@ static void complain_lost(const struct cli *cli, const struct command_result *re
     report_complain(&text);
 }
 
-/* `error` says why the command could not be started, when it could not. */
-static int tell(const struct cli *cli, const struct command_result *result, const struct error *err)
+static void complain_not_started(const struct cli *cli, const struct command_result *result)
 {
-    int status = status_of(cli, result);
+    _cleanup_(error_done) struct error err = {0};
+    _cleanup_(text_done) struct text text = {0};
+    if (result->started || result->lost || result->stop_signal)
+        return;
+    if (result->failure_text)
+        error_set(&err, RESULT_SYSTEM, result->failure.errnum, "%s", result->failure_text);
+    else
+        error_errno(&err, result->failure.errnum, "cannot start %s (%s)", cli->options.child.items[0],
+            spawn_step_name(result->failure.step));
+    report_add_error(&cli->err, &err, &text);
+    report_complain(&text);
+}
+
+static int tell(const struct cli *cli, const struct command_result *result)
+{
+    int status = command_exit(result);
     if (cli->options.json) {
         struct json_object *document = report_document(cli, outcome_of(result), status);
         add_command(document, result);
         return report_json(cli, document, status);
     }
     complain_lost(cli, result);
-    if (result->started || result->lost || result->stop_signal)
-        return status;
-    _cleanup_(text_done) struct text text = {0};
-    _cleanup_(error_done) struct error why = {0};
-    if (!err->message && result->failure_text)
-        error_set(&why, RESULT_SYSTEM, result->failure.errnum, "%s", result->failure_text);
-    else if (!err->message)
-        error_errno(&why, result->failure.errnum, "cannot start %s (%s)", cli->options.child.items[0],
-            spawn_step_name(result->failure.step));
-    report_add_error(&cli->err, err->message ? err : &why, &text);
-    report_complain(&text);
+    complain_not_started(cli, result);
     return status;
 }
 
@@ -214,7 +194,7 @@ static int hold_and_run(struct cli *cli, const struct lease_terms *terms, struct
     give_stdout_back(kept);
     screen_close(screen);
     bool ended = r == RESULT_OK || (r == RESULT_INTERRUPTED && result.stop_signal);
-    int status = ended              ? tell(cli, &result, &err)
+    int status = ended              ? tell(cli, &result)
                  : r == RESULT_HELD ? tell_held(cli, &pending)
                                     : report_error(cli, &err);
     command_result_done(&result);

@@ -127,11 +127,29 @@ static enum result run_command(
 
 /* ---- ending ---- */
 
+/* As a shell has it for what is not there or cannot be executed; what we could not do is ours. */
+static int exit_of_failure(const struct spawn_failure *failure)
+{
+    if (failure->step == SPAWN_NOT_FOUND)
+        return EXIT_RUN_NOT_FOUND;
+    if (failure->step == SPAWN_NOT_EXECUTABLE || failure->step == SPAWN_NO_INTERPRETER ||
+        failure->step == SPAWN_EXEC || failure->step == SPAWN_TOO_LONG)
+        return EXIT_RUN_NOT_EXECUTABLE;
+    return EXITS[failure->step == SPAWN_LAPSED ? OUTCOME_LOST : OUTCOME_INTERNAL].run_status;
+}
+
 static int exit_of(const struct command_result *result)
 {
     if (!result->started)
-        return result->failure.step == SPAWN_NOT_FOUND ? EXIT_RUN_NOT_FOUND : EXIT_RUN_NOT_EXECUTABLE;
+        return exit_of_failure(&result->failure);
     return result->signal > 0 ? EXIT_SIGNAL_BASE + result->signal : result->exit_code;
+}
+
+int command_exit(const struct command_result *result)
+{
+    if (result->stop_signal)
+        return EXIT_SIGNAL_BASE + result->stop_signal;
+    return result->lost ? EXITS[OUTCOME_LOST].run_status : exit_of(result);
 }
 
 static struct hold_ending ending_of(
@@ -142,7 +160,7 @@ static struct hold_ending ending_of(
             .state = ATTEMPT_FAILED,
             .reason_code = "internal",
             .reason_text = why->message,
-            .exit_code = EXITS[OUTCOME_INTERNAL].run_status,
+            .exit_code = EXITS[outcome_of_result(ran)].run_status,
         };
     bool passed = result->started && result->exit_code == 0;
     return (struct hold_ending){
@@ -176,10 +194,10 @@ enum result command_run(const struct command_options *options, struct command_re
 
     _cleanup_(error_done) struct error why = {0};
     enum result ran = run_command(hold, options->argv, &result, &why);
-    result.stop_signal = supervisor_stop_of(hold_supervisor(hold))->signal;
     struct hold_ending ending = ending_of(&result, ran, &why);
     r = hold_end(hold, &ending, &result.end, ran == RESULT_OK ? err : NULL);
     result.lost = result.end.lost;
+    result.stop_signal = result.end.signal;
     *ret = result;
     if (ran != RESULT_OK)
         return error_move(err, &why);

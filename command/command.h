@@ -26,6 +26,10 @@ struct command_result {
 };
 void command_result_done(struct command_result *result);
 
+/* The exit status of a run that command_run() answered OK, or INTERRUPTED while it waited. The journal's last
+ * record says the same. */
+int command_exit(const struct command_result *result);
+
 /* OK: the command ran or could not be started, `ret` tells. HELD fills `ret_pending`, INTERRUPTED fills
  * `ret->stop_signal`. Once an attempt was held `ret` is filled whatever the result: a settlement that failed
  * hides nothing. Start from a zeroed `ret` and end with command_result_done(). */

@@ -72,10 +72,6 @@ static void tell_already(struct run *run, const struct proof *proof)
     result->already = true;
     result->outcome = OUTCOME_DONE;
     result->state = ATTEMPT_PASSED;
-    free(result->proof_id);
-    free(result->key_id);
-    free(result->attempt_id);
-    free(result->sentence);
     result->proof_id = mem_string(proof->id);
     result->key_id = mem_string(proof->key_id);
     result->attempt_id = mem_string(proof->attempt_id);
@@ -155,7 +151,8 @@ static enum result plan_only(struct run *run, struct store *store, struct error 
 
 /* ---- 4. the work, under the lease ---- */
 
-static void tap_tree(void *context, const struct attempt *holder, const struct store_time *now)
+/* The hold has one context for both of its questions: ours. */
+static void pass_on_waiting(void *context, const struct attempt *holder, const struct store_time *now)
 {
     struct run *run = context;
     if (run->options->waiting)
@@ -186,7 +183,7 @@ static enum result begin(struct run *run, struct error *err)
         .wait_ms = run->options->wait_ms,
         .tap = run->options->tap,
         .tap_context = run->options->context,
-        .waiting = tap_tree,
+        .waiting = pass_on_waiting,
         .wanted = still_wanted,
         .context = run,
     };
@@ -230,11 +227,13 @@ static struct hold_ending ending_of(struct run *run, enum result work_result, co
             .reason_code = "tree-moved",
             .reason_text = trouble->message,
             .exit_code = EXITS[OUTCOME_MOVED].status};
-    if (work_result != RESULT_OK)
+    if (work_result != RESULT_OK) {
+        enum outcome outcome = outcome_of_result(work_result);
         return (struct hold_ending){.state = ATTEMPT_FAILED,
-            .reason_code = "internal",
+            .reason_code = outcome == OUTCOME_LOST ? "lease-lost" : "internal",
             .reason_text = trouble->message,
-            .exit_code = EXITS[outcome_of_result(work_result)].status};
+            .exit_code = EXITS[outcome].status};
+    }
     if (run->failed)
         return (struct hold_ending){.state = ATTEMPT_FAILED,
             .reason_code = "producer-failed",
@@ -247,22 +246,25 @@ static struct hold_ending ending_of(struct run *run, enum result work_result, co
 static char *passed_sentence(const struct run *run, const struct signed_proof *proof)
 {
     if (run->options->dirty)
-        return mem_format("every producer passed on this dirty tree; no Proof, no evidence");
+        return mem_string("every producer passed on this dirty tree; no Proof, no evidence");
     return mem_format(
         "%s is proved at %.12s by Proof %.12s", run->repository, run->candidate.commit, proof->row.id);
 }
 
-static void tell_end(struct run *run, const struct stop *stop, const struct hold_result *end,
-    const struct hold_ending *ending, const struct signed_proof *proof)
+/* `end` knows what the record says; a signal or a loss may have come after the work had ended. */
+static void tell_end(struct run *run, const struct hold_result *end, const struct hold_ending *ending,
+    const struct signed_proof *proof)
 {
     struct completion_result *result = run->result;
     result_fill_hold(run, end);
-    if (end->lost || stop->cause == STOP_CANCELLED || stop->cause == STOP_LAPSED) {
+    if (end->lost) {
         result->outcome = OUTCOME_LOST;
-        result->sentence = mem_format("lost: %s", end->reason.text ? end->reason.text : end->reason.code);
-    } else if (stop->cause == STOP_SIGNAL) {
-        result->signal = stop->signal;
-        result->sentence = mem_format("cancelled by signal %d (%s)", stop->signal, strsignal(stop->signal));
+        const char *why = end->reason.text ? end->reason.text : end->reason.code;
+        bool asked = end->reason.code && strcmp(end->reason.code, "cancel-requested") == 0;
+        result->sentence = mem_format("%s: %s", asked ? "cancelled" : "lost", why);
+    } else if (end->signal) {
+        result->signal = end->signal;
+        result->sentence = mem_format("cancelled by signal %d (%s)", end->signal, strsignal(end->signal));
     } else if (end->state == ATTEMPT_PASSED) {
         result->outcome = OUTCOME_DONE;
         result->sentence = passed_sentence(run, proof);
@@ -277,17 +279,12 @@ static void tell_end(struct run *run, const struct stop *stop, const struct hold
     }
 }
 
-static struct stop copy_stop(const struct stop *stop)
-{
-    return (struct stop){.cause = stop->cause, .signal = stop->signal};
-}
-
 /* The run's own error comes first; a settlement's trouble never hides it. */
 static enum result finish(struct run *run, enum result work_result, struct error *trouble, struct error *err)
 {
     struct signed_proof proof = {0};
-    struct stop stop = copy_stop(supervisor_stop_of(hold_supervisor(run->hold)));
-    if (stop.cause == STOP_NONE && work_result == RESULT_OK && !run->failed && !run->options->dirty)
+    bool stopped = supervisor_stop_of(hold_supervisor(run->hold))->cause != STOP_NONE;
+    if (!stopped && work_result == RESULT_OK && !run->failed && !run->options->dirty)
         work_result = proving_sign(run, &proof, trouble);
     struct hold_ending ending = ending_of(run, work_result, trouble);
     if (proof.envelope.length > 0)
@@ -295,13 +292,13 @@ static enum result finish(struct run *run, enum result work_result, struct error
 
     struct hold_result end = {0};
     enum result settled = hold_end(STEAL(run->hold), &ending, &end, err);
-    bool own_error = work_result != RESULT_OK && !run->moved && !end.lost && stop.cause == STOP_NONE;
+    bool own_error = work_result != RESULT_OK && !run->moved && !stopped && !end.lost && end.signal == 0;
     if (own_error)
         settled = error_move(err, trouble);
     else if (settled == RESULT_OK || settled == RESULT_RETIRED) {
         if (settled == RESULT_RETIRED)
             error_done(err);
-        tell_end(run, &stop, &end, &ending, &proof);
+        tell_end(run, &end, &ending, &proof);
         settled = RESULT_OK;
     }
     hold_result_done(&end);

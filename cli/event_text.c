@@ -18,8 +18,6 @@ static const struct {
     {"stopped", "was stopped"},
     {"stalled", "stopped itself and stayed so"},
     {"output-lost", "its output could not be kept"},
-    {"inputs-changed", "its inputs changed while it ran"},
-    {"output-missing", "did not make an output that it declares"},
 };
 
 static char *verdict_text(const struct journal_event *event)

@@ -94,15 +94,16 @@ static void plain_finished(
     plain_failure(look, board, event, ret);
 }
 
+/* That evidence was stored needs no line, unless it takes back what was said when the program ended. */
 static void plain_evidence(const struct look *look, _unused_ const struct board *board,
     const struct journal_event *event, struct text *ret)
 {
-    if (!event->reused)
+    if (!event->reused && !event->text)
         return;
     say(look, ret, event->producer);
     text_add(ret, ": ");
     say(look, ret, event->verdict ? event->verdict : "passed");
-    text_add(ret, ", ");
+    text_add(ret, event->reused ? ", " : ": ");
     say(look, ret, event->text && *event->text ? event->text : "reused");
     text_add(ret, "\n");
 }
@@ -174,19 +175,6 @@ void plain_add(
 {
     if ((unsigned)event->kind < JOURNAL_KIND_MAX && ADD[event->kind])
         ADD[event->kind](look, board, event, ret);
-}
-
-void plain_add_waiting(const struct look *look, const struct attempt *holder, struct text *ret)
-{
-    char since[CLOCK_TEXT_SIZE];
-    clock_format_utc(holder->acquired_wall_ms, since);
-    text_add(ret, "waiting for ");
-    say(look, ret, holder->journal_handle ? holder->journal_handle : holder->id);
-    text_add(ret, ", held by ");
-    say(look, ret, holder->executor.user);
-    text_add(ret, " on ");
-    say(look, ret, holder->executor.host);
-    text_addf(ret, ", pid %lld, since %s\n", (long long)holder->executor.pid, since);
 }
 
 static void add_running(

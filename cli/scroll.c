@@ -116,10 +116,13 @@ static void on_evidence(const struct scroll *scroll, const struct journal_event 
     bool failed = event->verdict && !event_passed(event);
     struct mark mark = failed ? (struct mark){STYLE_BAD, scroll->glyphs->failed}
                               : (struct mark){STYLE_ACCENT, scroll->glyphs->reused};
-    if (!event->reused || (!failed && board_count(scroll->board, BOARD_REUSED) > FEW_REUSED))
+    bool told = event->reused ? failed || board_count(scroll->board, BOARD_REUSED) <= FEW_REUSED
+                              : event->text != NULL; /* takes back what was said at the program's end */
+    if (!told)
         return;
     int used = add_name(scroll, mark, event->producer);
-    add_cut(scroll, STYLE_DIM, event->text && *event->text ? event->text : "reused", used);
+    add_cut(scroll, event->reused ? STYLE_DIM : STYLE_BAD,
+        event->text && *event->text ? event->text : "reused", used);
     text_add(scroll->ret, "\n");
 }
 

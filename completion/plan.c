@@ -102,9 +102,8 @@ static enum result latest_evidence(
 /* ---- one step ---- */
 
 static enum result look_up(
-    struct run *run, struct store *store, struct step *step, struct evidence *ret, struct error *err)
+    struct store *store, const struct step *step, struct evidence *ret, struct error *err)
 {
-    (void)run;
     struct evidence_row row = {0};
     enum result r = store_evidence_find(store, step->applicability.key, &row, err);
     if (r == RESULT_OK)
@@ -125,6 +124,7 @@ static void plan_reuse(struct step *step, struct evidence *evidence)
 
 static void plan_run(struct run *run, struct step *step, const struct evidence *last)
 {
+    evidence_done(&step->evidence); /* what an earlier look had found may be there no more */
     step->reuse = false;
     step->expected_ms = last ? last->duration_ms : 0;
     set_reason(step, last ? difference(run, step, last) : mem_string("it has not run before"));
@@ -141,7 +141,7 @@ static enum result plan_keyed(struct run *run, struct store *store, struct step 
     }
     struct evidence found = {0}, last = {0};
     bool reusable = !run->options->rerun && !run->options->dirty;
-    if (reusable && (r = look_up(run, store, step, &found, err)) == RESULT_OK) {
+    if (reusable && (r = look_up(store, step, &found, err)) == RESULT_OK) {
         plan_reuse(step, &found);
         return RESULT_OK;
     }
@@ -187,13 +187,15 @@ static bool somebody_who_runs_needs(const struct run *run, size_t index)
     return false;
 }
 
-static enum result outputs_as_recorded(struct run *run, struct step *step, bool *ret, struct error *err)
+/* What cannot be kept any more differs, whatever it was. */
+static enum result outputs_as_recorded(struct run *run, const struct step *step, bool *ret, struct error *err)
 {
     struct output_states now = {0};
-    enum result r = outputs_look(run->candidate.top_fd, &step->producer->outputs, run->runner, &now, err);
-    if (r != RESULT_OK)
-        return r;
-    *ret = outputs_equal(&now, &step->evidence.outputs);
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = outputs_look(run->candidate.top_fd, &step->producer->outputs, run->runner, &now, &why);
+    if (r != RESULT_OK && r != RESULT_INVALID)
+        return error_move(err, &why);
+    *ret = r == RESULT_OK && outputs_equal(&now, &step->evidence.outputs);
     output_states_done(&now);
     return RESULT_OK;
 }
@@ -213,18 +215,24 @@ static enum result check_need(
     struct run *run, const struct step *need, const struct step *step, struct error *err)
 {
     struct output_states now = {0};
-    enum result r = outputs_look(run->candidate.top_fd, &need->producer->outputs, run->runner, &now, err);
-    if (r == RESULT_OK && !outputs_equal(&now, &need->evidence.outputs)) {
+    _cleanup_(error_done) struct error unfit = {0};
+    enum result r = outputs_look(run->candidate.top_fd, &need->producer->outputs, run->runner, &now, &unfit);
+    if (r == RESULT_INVALID) {
+        error_set(err, RESULT_CONFLICT, 0, "the tree moved while it was being proved: %s", unfit.message);
+    } else if (r != RESULT_OK) {
+        return error_move(err, &unfit);
+    } else if (!outputs_equal(&now, &need->evidence.outputs)) {
         _cleanup_(text_done) struct text name = {0};
         const char *path = first_difference(&now, &need->evidence.outputs);
         text_add_printable(&name, path, strlen(path), false);
         r = error_set(err, RESULT_CONFLICT, 0,
             "the tree moved while it was being proved: %s, an output of %s that %s needs, was changed",
             name.bytes, need->producer->name, step->producer->name);
-        error_remedy(err, "declare as outputs only what no other producer writes, and run it again");
     }
     output_states_done(&now);
-    return r;
+    return r == RESULT_OK
+               ? r
+               : error_remedy(err, "declare as outputs only what no other producer writes, and run it again");
 }
 
 enum result plan_check_needs(struct run *run, const struct step *step, struct error *err)
@@ -233,6 +241,14 @@ enum result plan_check_needs(struct run *run, const struct step *step, struct er
     for (size_t i = 0; i < step->producer->needs.count && r == RESULT_OK; i++)
         r = check_need(run, need_of(run, step, i), step, err);
     return r;
+}
+
+static void plan_again(struct step *step, char *reason)
+{
+    step->reuse = false;
+    step->expected_ms = step->evidence.duration_ms;
+    evidence_done(&step->evidence);
+    set_reason(step, reason);
 }
 
 /* Turns steps whose outputs are needed but gone into steps that run; *ret_changed when there was one. */
@@ -249,10 +265,7 @@ static enum result demand_outputs(struct run *run, bool *ret_changed, struct err
             return r;
         if (same)
             continue;
-        step->reuse = false;
-        step->expected_ms = step->evidence.duration_ms;
-        evidence_done(&step->evidence);
-        set_reason(step, mem_string("an output that another producer needs is missing or differs"));
+        plan_again(step, mem_string("an output that another producer needs is missing or differs"));
         *ret_changed = true;
     }
     return RESULT_OK;
@@ -266,10 +279,7 @@ static bool reopen_dependents(struct run *run)
         struct step *step = &run->steps[run->config.order[n]];
         if (step->state != STEP_WAITING || !step->reuse || needs_are_reused(run, step))
             continue;
-        step->reuse = false;
-        step->expected_ms = step->evidence.duration_ms;
-        evidence_done(&step->evidence);
-        set_reason(step, mem_format("it needs %s, which runs", first_running_need(run, step)));
+        plan_again(step, mem_format("it needs %s, which runs", first_running_need(run, step)));
         changed = true;
     }
     return changed;
@@ -315,14 +325,6 @@ enum result plan_resolve(struct run *run, struct store *store, size_t index, str
     step->expected_ms = expected_ms;
     set_reason(step, planned);
     return RESULT_OK;
-}
-
-bool plan_all_reused(const struct run *run)
-{
-    for (size_t i = 0; i < run->config.producer_count; i++)
-        if (run->steps[i].state != STEP_OUT && !run->steps[i].reuse)
-            return false;
-    return true;
 }
 
 enum result plan_record(struct run *run, struct error *err)

@@ -52,17 +52,30 @@ static void tell_progress(struct run *run)
 
 /* ---- the tree ---- */
 
-/* The usual reason at first: what producers make is not ignored yet. */
+static bool has_untracked(const struct candidate *candidate)
+{
+    for (size_t i = 0; i < candidate->change_count; i++)
+        if (candidate->changes[i].kind == CHANGE_UNTRACKED)
+            return true;
+    return false;
+}
+
+/* The usual reason at first: what producers make is not ignored yet. The sentence says so itself, since it
+ * becomes the reason in the record. */
 static enum result refuse_moved(struct run *run, const struct candidate *now, struct error *err)
 {
     _cleanup_(text_done) struct text lines = {0};
     run->moved = true;
-    if (!config_ignore_lines(&run->config, now, &lines))
+    bool declared = config_ignore_lines(&run->config, now, &lines);
+    if (!declared && !has_untracked(now))
         return RESULT_CONFLICT;
     _cleanup_(mem_free) char *message = mem_string(err->message);
     error_done(err);
-    return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: add %s to .gitignore",
-        message, lines.bytes);
+    if (declared)
+        return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: add %s to .gitignore",
+            message, lines.bytes);
+    return error_set(
+        err, RESULT_CONFLICT, 0, "%s; what producers leave behind must be named in .gitignore", message);
 }
 
 enum result schedule_look(struct run *run, struct error *err)
@@ -116,6 +129,13 @@ static enum result check_inputs(struct run *run, struct step *step, struct error
 
 /* ---- evidence ---- */
 
+/* What the end of the program could not tell: it passed there, and its evidence did not. */
+static bool is_about_outputs(const struct evidence *evidence)
+{
+    return strcmp(evidence->verdict, VERDICT_OUTPUT_MISSING) == 0 ||
+           strcmp(evidence->verdict, VERDICT_OUTPUT_UNFIT) == 0;
+}
+
 static enum result put_evidence(struct run *run, struct step *step, struct error *err)
 {
     struct evidence_row row = {0};
@@ -125,13 +145,15 @@ static enum result put_evidence(struct run *run, struct step *step, struct error
         r = store_evidence_put(hold_store(run->hold), hold_credential(run->hold), &row, err);
     else
         error_set(err, RESULT_LAPSED, 0, "the lease could not be confirmed; no evidence was stored");
+    step->evidence.sequence = row.sequence;
     evidence_row_done(&row);
     if (r != RESULT_OK)
         return r;
     struct journal_event event = {.kind = JOURNAL_EVIDENCE,
         .producer = step->producer->name,
         .key = step->evidence.applicability.key,
-        .verdict = step->evidence.verdict};
+        .verdict = step->evidence.verdict,
+        .text = is_about_outputs(&step->evidence) ? step->evidence.text : NULL};
     return record(run, &event, JOURNAL_LAZY, err);
 }
 
@@ -146,29 +168,45 @@ static enum result note_reuse(struct run *run, struct step *step, struct error *
     return record(run, &event, JOURNAL_LAZY, err);
 }
 
-/* What the producer promised to leave behind, looked at right after it. */
+static void fail_outputs(struct evidence *evidence, const char *verdict, char *text)
+{
+    evidence->passed = false;
+    free(evidence->verdict);
+    evidence->verdict = mem_string(verdict);
+    free(evidence->text);
+    evidence->text = text;
+}
+
+static void check_made(struct evidence *evidence, const struct output_states *states)
+{
+    for (size_t i = 0; i < states->count && evidence->passed; i++) {
+        const char *path = states->items[i].path;
+        _cleanup_(text_done) struct text name = {0};
+        if (states->items[i].mode != 0)
+            continue;
+        text_add_printable(&name, path, strlen(path), false);
+        fail_outputs(evidence, VERDICT_OUTPUT_MISSING,
+            mem_format("it exited 0 and did not make %s, which it declares", name.bytes));
+    }
+}
+
+/* What the producer promised to leave behind, looked at right after it. What cannot be kept (a FIFO, a link
+ * on the way) is as bad as nothing there: the producer failed. */
 static enum result look_at_outputs(struct run *run, struct step *step, struct error *err)
 {
     struct evidence *evidence = &step->evidence;
+    _cleanup_(error_done) struct error why = {0};
     enum result r =
-        outputs_look(run->candidate.top_fd, &step->producer->outputs, run->runner, &evidence->outputs, err);
+        outputs_look(run->candidate.top_fd, &step->producer->outputs, run->runner, &evidence->outputs, &why);
     if (r == RESULT_OK)
         r = outputs_look(
-            run->candidate.top_fd, &step->producer->artifacts, run->runner, &evidence->artifacts, err);
-    if (r != RESULT_OK || !evidence->passed)
-        return r;
-    const struct output_states *lists[] = {&evidence->outputs, &evidence->artifacts};
-    for (size_t l = 0; l < ARRAY_SIZE(lists); l++)
-        for (size_t i = 0; i < lists[l]->count; i++) {
-            if (lists[l]->items[i].mode != 0)
-                continue;
-            evidence->passed = false;
-            free(evidence->verdict);
-            evidence->verdict = mem_string("output-missing");
-            free(evidence->text);
-            evidence->text =
-                mem_format("it exited 0 and did not make %s, which it declares", lists[l]->items[i].path);
-        }
+            run->candidate.top_fd, &step->producer->artifacts, run->runner, &evidence->artifacts, &why);
+    if (r != RESULT_OK && r != RESULT_INVALID)
+        return error_move(err, &why);
+    if (r == RESULT_INVALID && evidence->passed)
+        fail_outputs(evidence, VERDICT_OUTPUT_UNFIT, mem_string(why.message));
+    check_made(evidence, &evidence->outputs);
+    check_made(evidence, &evidence->artifacts);
     return RESULT_OK;
 }
 
@@ -221,8 +259,10 @@ static enum result spawn(struct run *run, const char *name, const struct command
     const struct producer *declared = producer ? producer : &NO_DECLARATIONS;
     char **environment = environment_make(declared, run->surroundings.environment, hold_marks(run->hold));
     const char *shell[] = {"/bin/sh", "-c", line->shell ? line->words.items[0] : NULL, NULL};
+    _cleanup_(mem_free) char *command = command_line_quote(line);
     struct job_request request = {
         .name = name,
+        .command = command,
         .argv = line->shell ? shell : (const char *const *)line->words.items,
         .environment = (const char *const *)environment,
         .directory_fd = run->candidate.top_fd,
@@ -445,14 +485,25 @@ static void drop_the_rest(struct run *run)
             run->steps[i].state = STEP_DROPPED;
 }
 
+/* What can never be started is dropped, so that what is left waiting will run, and procedures with it. */
+static bool something_will_run(struct run *run)
+{
+    for (size_t n = 0; n < run->config.producer_count; n++) {
+        struct step *step = &run->steps[run->config.order[n]];
+        if (step->state == STEP_WAITING && readiness(run, step) == STEP_NEVER)
+            step->state = STEP_DROPPED;
+    }
+    return count_state(run, STEP_WAITING) > 0;
+}
+
 enum result schedule_run(struct run *run, struct error *err)
 {
-    bool work = !plan_all_reused(run);
-    if (!work)
-        record_note(run, "every producer is covered by evidence; nothing has to run");
     tell_progress(run);
     enum result r = reuse_known(run, err);
-    if (r == RESULT_OK && work)
+    bool work = r == RESULT_OK && something_will_run(run);
+    if (r == RESULT_OK && !work && !run->failed)
+        record_note(run, "every producer is covered by evidence; nothing has to run");
+    if (work)
         r = run_procedures(run, PROCEDURE_BEFORE, err);
     if (r == RESULT_OK)
         r = run_producers(run, err);

@@ -2,8 +2,7 @@
  * Evidence: the immutable record of one producer's outcome for one applicability.
  *
  * The store keeps it as an opaque payload; this room knows what is in it. Verdict words are those of
- * job_verdict_name and, of this room, "inputs-changed" and "output-missing". Only "passed" is a pass. One
- * thread.
+ * job_verdict_name and the two of this room. Only "passed" is a pass. One thread.
  */
 #ifndef COMPLETION_EVIDENCE_EVIDENCE_H
 #define COMPLETION_EVIDENCE_EVIDENCE_H
@@ -11,6 +10,9 @@
 #include "attempts/store.h"
 #include "completion/demand/applicability.h"
 #include "supervisor/supervisor.h"
+
+#define VERDICT_OUTPUT_MISSING "output-missing" /* exited 0 without a declared output or artifact */
+#define VERDICT_OUTPUT_UNFIT   "output-unfit"   /* exited 0 and left something there that cannot be kept */
 
 /* A declared output or artifact as it was found after the run. */
 struct output_state {

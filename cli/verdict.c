@@ -170,7 +170,8 @@ static struct json_object *producer_json(const struct completion_producer *produ
     json_object_object_add(
         json, "exit", number_or_null(reached && producer->exit_code >= 0, producer->exit_code));
     json_object_object_add(json, "signal", number_or_null(reached && producer->signal > 0, producer->signal));
-    json_object_object_add(json, "duration_ms", number_or_null(reached, producer->duration_ms));
+    json_object_object_add(
+        json, "duration_ms", number_or_null(reached && producer->duration_ms >= 0, producer->duration_ms));
     add_bytes(json, "log", producer->log);
     json_add_string(json, "key", producer->key);
     add_bytes(json, "text", producer->text);

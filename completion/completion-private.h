@@ -61,7 +61,6 @@ _must_use_ enum result plan_make(struct run *run, struct store *store, struct er
 _must_use_ enum result plan_resolve(struct run *run, struct store *store, size_t index, struct error *err);
 /* CONFLICT when an output that the step needs is not as its producer left it: the step's key would lie. */
 _must_use_ enum result plan_check_needs(struct run *run, const struct step *step, struct error *err);
-bool plan_all_reused(const struct run *run);
 _must_use_ enum result plan_record(struct run *run, struct error *err);
 
 /* ---- schedule.c ---- */
@@ -73,7 +72,8 @@ _must_use_ enum result schedule_look(struct run *run, struct error *err);
 
 /* ---- proving.c ---- */
 
-/* Is this very demand proven already, by a Proof that verifies? OK, or ABSENT. Writes nothing. */
+/* Is this very demand proven already, by a Proof that verifies? OK, and then the steps are as it says; or
+ * ABSENT. Writes nothing. */
 _must_use_ enum result proving_find(
     struct run *run, struct store *store, struct proof *ret, struct error *err);
 

@@ -42,7 +42,8 @@ struct completion_producer {
     char *verdict; /* NULL when it was not reached */
     bool passed;
     int exit_code, signal;
-    int64_t duration_ms, dropped_bytes;
+    int64_t duration_ms; /* -1: not known */
+    int64_t dropped_bytes;
     char *log; /* absolute; NULL when there is none */
     char *key;
     char *text;

@@ -27,6 +27,25 @@ static enum result own_ring(struct key_ring *ring, struct error *err)
     return r;
 }
 
+/* What the Proof says of each demanded producer; how long it took, it does not say. */
+static void take_proved(struct run *run, const struct statement *statement)
+{
+    for (size_t i = 0; i < statement->evidence_count; i++) {
+        size_t index = config_producer(&run->config, statement->evidence[i].producer);
+        if (index == SIZE_MAX || run->steps[index].state != STEP_WAITING)
+            continue;
+        struct step *step = &run->steps[index];
+        step->state = STEP_ENDED;
+        step->reuse = true;
+        step->evidence = (struct evidence){.verdict = mem_string("passed"),
+            .passed = true,
+            .exit_code = -1,
+            .signal = -1,
+            .duration_ms = -1};
+        snprintf(step->applicability.key, sizeof(step->applicability.key), "%s", statement->evidence[i].key);
+    }
+}
+
 static enum result check_found(struct run *run, const struct proof *proof, struct error *err)
 {
     struct key_ring ring = {0};
@@ -42,6 +61,8 @@ static enum result check_found(struct run *run, const struct proof *proof, struc
         };
         r = proof_verify(&request, &verdict, err);
     }
+    if (r == RESULT_OK)
+        take_proved(run, &verdict.statement);
     verify_result_done(&verdict);
     key_ring_done(&ring);
     return r;

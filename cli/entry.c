@@ -117,14 +117,32 @@ static enum style state_style(enum attempt_state state)
     return state == ATTEMPT_PASSED ? STYLE_GOOD : state == ATTEMPT_FAILED ? STYLE_BAD : STYLE_WARN;
 }
 
+/* Empty when it has not ended, or when the clock was set back meanwhile. */
+static void add_duration(const struct attempt *attempt, struct row *ret)
+{
+    char duration[DURATION_TEXT_SIZE];
+    int64_t lasted_ms = attempt->settled_wall_ms - attempt->acquired_wall_ms;
+    if (!attempt_state_is_terminal(attempt->state) || attempt->acquired_wall_ms <= 0 || lasted_ms < 0)
+        return;
+    duration_format(lasted_ms, duration);
+    row_add(ret, STYLE_PLAIN, duration);
+}
+
+/* The state's own word again says nothing. */
+static const char *why_ended(const struct attempt *attempt)
+{
+    const struct reason *reason = &attempt->reason;
+    if (reason->text)
+        return reason->text;
+    bool same = reason->code && strcmp(reason->code, attempt_state_name(attempt->state)) == 0;
+    return same ? NULL : reason->code;
+}
+
 void entry_add_line(const struct look *look, const struct attempt *attempt, int columns, struct text *ret)
 {
     struct row row;
-    char duration[DURATION_TEXT_SIZE] = "";
     _cleanup_(text_done) struct text when = {0};
     report_add_time(&when, attempt->acquired_wall_ms);
-    if (attempt_state_is_terminal(attempt->state))
-        report_age(attempt->acquired_wall_ms, attempt->settled_wall_ms, duration);
     row_begin(&row, look, columns > 0 ? columns - 1 : 4096);
     row_add(&row, STYLE_DIM, when.bytes);
     row_pad(&row, 22);
@@ -134,9 +152,9 @@ void entry_add_line(const struct look *look, const struct attempt *attempt, int 
     row_pad(&row, 44);
     row_add(&row, state_style(attempt->state), attempt_state_name(attempt->state));
     row_pad(&row, 55);
-    row_add(&row, STYLE_PLAIN, duration);
+    add_duration(attempt, &row);
     row_pad(&row, 66);
-    row_add(&row, STYLE_DIM, attempt->reason.text ? attempt->reason.text : attempt->reason.code);
+    row_add(&row, STYLE_DIM, why_ended(attempt));
     while (row.text.length > 0 && row.text.bytes[row.text.length - 1] == ' ')
         row.text.bytes[--row.text.length] = '\0';
     text_add(ret, row.text.bytes);

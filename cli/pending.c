@@ -37,7 +37,7 @@ static void add_lease(const struct look *look, const struct pending *pending, st
     report_add_time(&renewed, pending->holder.renewed_wall_ms);
     add_field(look, "renewed", &renewed, ret);
     duration_format((pending->lapses_in_ms + 999) / 1000 * 1000, left);
-    text_addf(&lapses, "in %s at the latest, ", left);
+    text_addf(&lapses, "in %s, ", left);
     report_add_time(&lapses, pending->lapses_wall_ms);
     text_add(&lapses, ", unless it is renewed");
     add_field(look, "lapses", &lapses, ret);

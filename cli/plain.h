@@ -9,13 +9,11 @@
 
 #include "cli/board.h"
 #include "cli/terminal.h"
-#include "supervisor/hold.h"
+#include "journal/event.h"
 
 /* What an event that was just applied to `board` says. Appends whole lines, or nothing. */
 void plain_add(
     const struct look *look, const struct board *board, const struct journal_event *event, struct text *ret);
-/* The line of a run that waits. */
-void plain_add_waiting(const struct look *look, const struct attempt *holder, struct text *ret);
 /* What has been going on for long, for a log that would else be silent. */
 void plain_add_silence(
     const struct look *look, const struct board *board, int64_t now_boot_ms, struct text *ret);

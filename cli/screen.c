@@ -304,10 +304,10 @@ void screen_event(void *context, const struct journal_event *event)
         writer_flush(screen->writer, LAST_LOOK_MS);
 }
 
+/* The hold's own note is the line about it; this is for the live region and for silence. */
 void screen_waiting(void *context, const struct attempt *holder, _unused_ const struct store_time *now)
 {
     struct screen *screen = context;
-    _cleanup_(text_done) struct text lines = {0};
     if (!screen)
         return;
     const char *name = holder->journal_handle ? holder->journal_handle : holder->id;
@@ -315,10 +315,5 @@ void screen_waiting(void *context, const struct attempt *holder, _unused_ const 
         "%s on %s, pid %lld", holder->executor.user, holder->executor.host, (long long)holder->executor.pid);
     pthread_mutex_lock(&screen->mutex);
     board_hold(&screen->board, name, who, boot_now(screen));
-    /* The live region says it as long as it lasts. */
-    if (!is_live(screen))
-        plain_add_waiting(&screen->options.look, holder, &lines);
-    screen->spoke_boot_ms = boot_now(screen);
     pthread_mutex_unlock(&screen->mutex);
-    put_lines(screen, &lines);
 }

@@ -175,7 +175,7 @@ static void a_held_run_names_one_cause(_unused_ void **state)
         "  subject    checkout:1\n"
         "  owner      alice on build7, pid 4711, since 2026-11-30 19:30:37Z (running)\n"
         "  renewed    2026-11-30 19:31:37Z\n"
-        "  lapses     in 57 s at the latest, 2026-11-30 19:32:34Z, unless it is renewed\n"
+        "  lapses     in 57 s, 2026-11-30 19:32:34Z, unless it is renewed\n"
         "  reconnect  tenure attach T-7K3M-QX9D\n");
     text_done(&people);
 }

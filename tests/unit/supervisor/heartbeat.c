@@ -88,6 +88,7 @@ static void test_bounds(void **state)
     (void)state;
     assert_int_equal(heartbeat_statement_ms(20000), 5000);
     assert_int_equal(heartbeat_statement_ms(600), 300);
+    assert_int_equal(heartbeat_statement_ms(1), 1);
     assert_int_equal(heartbeat_patience_ms(600), 500);
     assert_int_equal(heartbeat_patience_ms(20000), 5000);
     for (uint64_t random = 0; random < 5000; random++) {
@@ -95,6 +96,7 @@ static void test_bounds(void **state)
         assert_in_range(heartbeat_pause_ms(400, 20000, random), 200, 1200);
         assert_in_range(heartbeat_pause_ms(4000, 20000, random), 200, 5000);
         assert_in_range(heartbeat_pause_ms(300, 600, random), 200, 200);
+        assert_in_range(heartbeat_pause_ms(0, 100, random), 100, 100);
     }
 }
 

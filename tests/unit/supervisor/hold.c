@@ -156,6 +156,85 @@ static void test_a_lost_answer_is_asked_for(void **state)
 }
 #endif
 
+/* ---- work of earlier attempts ---- */
+
+/* argv: inside. This process bears the mark of the retired attempt: it cannot be ended, by itself least of
+ * all. */
+static int inside_main(void)
+{
+    struct hold_options options = holding(WAIT_NONE);
+    struct hold *hold = NULL;
+    struct pending pending = {0};
+    int signal = 0;
+    _cleanup_(error_done) struct error err = {0};
+    enum result r = hold_begin(&options, &hold, &pending, &signal, &err);
+    return r == RESULT_DENIED && strstr(err.message, "this run itself") != NULL ? 0 : 1;
+}
+
+static enum owner_verdict is_gone(void *context _unused_, const struct attempt *attempt _unused_)
+{
+    return OWNER_GONE;
+}
+
+/* Retires the holder of the subject as another run would that dies right after. The id of the store, owned by
+ * the caller. */
+static char *retire_holder(void)
+{
+    struct machine machine;
+    _cleanup_(store_cleanup) struct store *store = NULL;
+    _cleanup_(recovery_report_done) struct recovery_report report = {0};
+    assert_int_equal(machine_read(&machine, NULL), RESULT_OK);
+    struct store_options options = {.clock = clock_system(), .machine = &machine};
+    struct attempt_query query = {.subjects = SUBJECT, .subject_count = 1};
+    assert_int_equal(store_open(&options, STORE_WRITE, &store, NULL), RESULT_OK);
+    assert_int_equal(recovery_run(store, &query, NULL, is_gone, NULL, &report, NULL), RESULT_OK);
+    assert_int_equal(report.retired.count, 1);
+    return mem_string(store_id(store));
+}
+
+static struct attempt newest_attempt(void)
+{
+    struct machine machine;
+    struct attempt newest = {0};
+    _cleanup_(store_cleanup) struct store *store = NULL;
+    _cleanup_(attempt_list_done) struct attempt_list list = {0};
+    assert_int_equal(machine_read(&machine, NULL), RESULT_OK);
+    struct store_options options = {.clock = clock_system(), .machine = &machine};
+    assert_int_equal(store_open(&options, STORE_READ, &store, NULL), RESULT_OK);
+    assert_int_equal(store_list(store, &(struct attempt_query){.limit = 1}, &list, NULL), RESULT_OK);
+    assert_int_equal(list.count, 1);
+    attempt_copy(&list.items[0], &newest);
+    return newest;
+}
+
+static void test_work_that_cannot_be_ended_cancels(void **state)
+{
+    (void)state;
+    struct hold_options options = holding(WAIT_NONE);
+    char self[4096] = {0};
+    pid_t holder = fork_holder(&options);
+    struct attempt old = newest_attempt();
+    kill(holder, SIGKILL);
+    assert_int_equal(exit_status_of(holder), 1000 + SIGKILL);
+    _cleanup_(mem_free) char *id = retire_holder();
+    _cleanup_(mem_free) char *attempt = mem_format("TENURE_ATTEMPT=%s", old.id);
+    _cleanup_(mem_free) char *store = mem_format("TENURE_STORE=%s", id);
+    _cleanup_(mem_free) char *home = mem_format("XDG_STATE_HOME=%s", state_folder.path);
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    struct spawn_request request = *SHELL("");
+    request.argv = (const char *const[]){self, "inside", NULL};
+    request.environment = (const char *const[]){attempt, store, home, NULL};
+    struct process inside = spawn_well(&request);
+    assert_int_equal(process_wait(&inside), 0);
+
+    struct attempt mine = newest_attempt();
+    assert_string_not_equal(mine.id, old.id);
+    assert_int_equal(mine.state, ATTEMPT_CANCELLED);
+    assert_string_equal(mine.reason.code, "leftovers");
+    attempt_done(&mine);
+    attempt_done(&old);
+}
+
 /* ---- held ---- */
 
 static void test_held_leaves_nothing_behind(void **state)
@@ -413,8 +492,10 @@ static void test_waiters_do_not_starve_the_owner(void **state)
     print_message("%d waiters had their turn in %lld ms\n", WAITERS, (long long)(boot_ms() - released));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "inside") == 0)
+        return inside_main();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_begins_and_ends, state_begin, state_end),
         cmocka_unit_test_setup_teardown(
@@ -423,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_terms, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_signal_cancels, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_work_is_dead_before_settlement, state_begin, state_end),
+        cmocka_unit_test_setup_teardown(test_work_that_cannot_be_ended_cancels, state_begin, state_end),
 #ifdef TENURE_FAILPOINTS
         cmocka_unit_test_setup_teardown(test_an_unknown_settlement_is_given_up, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_a_lost_answer_is_asked_for, state_begin, state_end),

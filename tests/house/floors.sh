@@ -42,4 +42,8 @@ forbid '\bexit\(' 'base journal attempts supervisor command completion' 'nothing
 forbid '\b(fork|vfork|posix_spawn|system|popen)\(' 'base journal attempts command completion cli' \
     'only the supervisor spawns'
 forbid '\bsqlite3_|SELECT .* FROM' 'base journal supervisor command completion cli' 'SQL stays with the stores'
+forbid '\bkill\(' "base journal attempts command completion $(find supervisor -name '*.[ch]' ! -name process.c)" \
+    'signals go through supervisor/process.h: kill(2) takes some numbers for everybody'
+forbid '\bfork\(\)' "$(find tests/unit tests/conformance tests/mutants -name '*.[ch]' ! -name checked_fork.h)" \
+    'tests fork through tests/unit/checked_fork.h'
 exit $failed

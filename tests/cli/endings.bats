@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# How a run ends and what is said about it: outputs that cannot be kept, what is left behind, known failures, late signals,
+# and one line for whoever is waited for.
+load helpers
+load evidence
+setup() { sandbox && repository; }
+teardown() { sandbox_end; }
+
+@test "an output that cannot be kept fails its producer, and its leftover does not block the next run" {
+    printf '/out\n' >.gitignore
+    config '{make: {run: "mkfifo out", outputs: ["out"]}, use: {run: "true", needs: ["make"]}}'
+    exits 1
+    [ "$(ended_as make)" = output-unfit ]
+    was make=ran use=-
+    says FIFO
+    exits 1 # known: refused at once
+    was make=reused use=-
+
+    config '{make: {run: "rm -f out; echo x >out", outputs: ["out"]}, use: {run: "true", needs: ["make"]}}'
+    exits 0
+    rm out && mkfifo out
+    config '{make: {run: "rm -f out; echo x >out", outputs: ["out"]}, use: {run: "true # more", needs: ["make"]}}'
+    exits 0
+    was make=ran use=ran
+}
+
+@test "a program that ended well without its output is told as failed, also where lines scroll by" {
+    config '{make: {run: "true", outputs: ["out"]}}'
+    run "$TENURE" 'done'
+    [ "$status" -eq 1 ]
+    grep -q '^make: .*it exited 0 and did not make out' <<<"$output"
+}
+
+@test "what is left behind and declared by nobody is named, with what to do" {
+    config '{make: {run: "echo x >left"}}'
+    exits 6
+    says 'left (untracked)' 'must be named in .gitignore'
+    rm left
+}
+
+@test "procedures run only where a producer will run" {
+    config '{bad: {run: "exit 3"}, after_bad: {run: "true", needs: ["bad"]}}' \
+        "{procedures: {deps: {run: \"echo >>'$SANDBOX/deps.ran'\", when: \"before\"}}}"
+    exits 1
+    [ "$(ran_times "$SANDBOX/deps.ran")" = 1 ]
+    exits 1 --keep-going
+    was bad=reused after_bad=-
+    [ "$(ran_times "$SANDBOX/deps.ran")" = 1 ]
+}
+
+@test "a demand that is proved already names every producer as passed, and by which key" {
+    config '{one: {run: "true"}, two: {run: "true", needs: ["one"]}}'
+    exits 0
+    key=$(doc '.producers[] | select(.name == "two").key')
+    exits 0
+    proved_already
+    was one=reused two=reused
+    [ "$(ended_as two)" = passed ]
+    [ "$(doc '.producers[] | select(.name == "two").key')" = "$key" ]
+    [ "$(doc '.producers[0].duration_ms')" = null ]
+}
+
+@test "a Proof names the evidence's place in the store's order, of what ran and of what was reused" {
+    config '{one: {run: "true"}}'
+    exits 0
+    sequence() { tenure proof --quiet | jq -r .payload | base64 -d | jq '.predicate.configuration[1].annotations.sequence'; }
+    ran=$(sequence)
+    [ "$ran" = "$(db 'SELECT max(sequence) FROM evidence')" ]
+    git commit -q --allow-empty -m 'The same tree' && echo more >>hello.txt && commit_all && git revert --no-edit HEAD >/dev/null
+    db 'DELETE FROM proof'
+    exits 0
+    was one=reused
+    [ "$(sequence)" = "$ran" ]
+}
+
+@test "a signal that comes when the work is over: what is recorded is what is told" {
+    config '{one: {run: "true"}}'
+    TENURE_FAILPOINT=hold-before-drain:delay=2000 background late "$TENURE" 'done' --json
+    wait_for 60 eval '[ "$(evidence_count)" = 1 ]'
+    kill -TERM "$PID"
+    finish late "$PID"
+    case $RC:$(doc .outcome):$(doc .attempt.state):$(tenure log --json | jq -r '.attempts[0].state') in
+    143:cancelled:cancelled:cancelled | 0:done:passed:passed) ;;
+    *) echo "$RC: $DOC" >&2 && return 1 ;;
+    esac
+}
+
+@test "one line says who is waited for, by a handle that can be typed" {
+    config "{one: {run: \"$(asleep)\"}}"
+    background first "$TENURE" 'done'
+    first=$PID
+    wait_for 60 test -e "$SANDBOX/waits"
+    background second "$TENURE" 'done' --wait
+    second=$PID
+    handle=$(tenure status --json | jq -r '.attempts[0].handle')
+    wait_for 60 grep -q "waiting for $handle, held by" "$SANDBOX/second.out"
+    touch "$SANDBOX/go"
+    finish first "$first" && [ "$RC" -eq 0 ]
+    finish second "$second" && [ "$RC" -eq 0 ]
+    [ "$(grep -c 'waiting for' "$SANDBOX/second.out")" = 1 ]
+    head -n 1 "$SANDBOX/first.out" | grep -qE '^(T-[0-9A-Z]{4}-[0-9A-Z]{4}): reconnect with `tenure attach \1`$'
+}
+
+@test "the log says how long a short attempt took, and does not say passed twice" {
+    config '{one: {run: "sleep 0.1"}}'
+    exits 0
+    tenure log -n 1 | grep -qE 'passed +[0-9.]+ m?s$'
+    ! tenure log -n 1 | grep -q ' 0 m\?s'
+}

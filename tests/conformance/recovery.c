@@ -176,7 +176,7 @@ static void recovery_gives_up_after_its_tries_and_says_so(void **state)
 
     assert_int_equal(recover(world, &reservation, &plan, &report, &holder), RESULT_HELD);
     assert_int_equal(report.trouble_count, 1);
-    assert_non_null(strstr(report.troubles[0], owner.attempt_id));
+    assert_non_null(strstr(report.troubles[0], attempt_name(&holder)));
     assert_int_equal(plan.asked, RECOVERY_TRIES + 1);
 }
 

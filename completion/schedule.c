@@ -129,13 +129,6 @@ static enum result check_inputs(struct run *run, struct step *step, struct error
 
 /* ---- evidence ---- */
 
-/* What the end of the program could not tell: it passed there, and its evidence did not. */
-static bool is_about_outputs(const struct evidence *evidence)
-{
-    return strcmp(evidence->verdict, VERDICT_OUTPUT_MISSING) == 0 ||
-           strcmp(evidence->verdict, VERDICT_OUTPUT_UNFIT) == 0;
-}
-
 static enum result put_evidence(struct run *run, struct step *step, struct error *err)
 {
     struct evidence_row row = {0};
@@ -152,8 +145,7 @@ static enum result put_evidence(struct run *run, struct step *step, struct error
     struct journal_event event = {.kind = JOURNAL_EVIDENCE,
         .producer = step->producer->name,
         .key = step->evidence.applicability.key,
-        .verdict = step->evidence.verdict,
-        .text = is_about_outputs(&step->evidence) ? step->evidence.text : NULL};
+        .verdict = step->evidence.verdict};
     return record(run, &event, JOURNAL_LAZY, err);
 }
 
@@ -168,7 +160,7 @@ static enum result note_reuse(struct run *run, struct step *step, struct error *
     return record(run, &event, JOURNAL_LAZY, err);
 }
 
-static void fail_outputs(struct evidence *evidence, const char *verdict, char *text)
+static void fail_evidence(struct evidence *evidence, const char *verdict, char *text)
 {
     evidence->passed = false;
     free(evidence->verdict);
@@ -185,7 +177,7 @@ static void check_made(struct evidence *evidence, const struct output_states *st
         if (states->items[i].mode != 0)
             continue;
         text_add_printable(&name, path, strlen(path), false);
-        fail_outputs(evidence, VERDICT_OUTPUT_MISSING,
+        fail_evidence(evidence, VERDICT_OUTPUT_MISSING,
             mem_format("it exited 0 and did not make %s, which it declares", name.bytes));
     }
 }
@@ -204,7 +196,7 @@ static enum result look_at_outputs(struct run *run, struct step *step, struct er
     if (r != RESULT_OK && r != RESULT_INVALID)
         return error_move(err, &why);
     if (r == RESULT_INVALID && evidence->passed)
-        fail_outputs(evidence, VERDICT_OUTPUT_UNFIT, mem_string(why.message));
+        fail_evidence(evidence, VERDICT_OUTPUT_UNFIT, mem_string(why.message));
     check_made(evidence, &evidence->outputs);
     check_made(evidence, &evidence->artifacts);
     return RESULT_OK;
@@ -229,15 +221,31 @@ static bool is_stopped(const struct run *run)
     return supervisor_stop_of(hold_supervisor(run->hold))->cause != STOP_NONE;
 }
 
+/* Whether it passed, once it has ended well: its outputs, and what it was made from. Then the record may say
+ * so. CONFLICT: the tree moved. */
+static enum result judge_step(
+    struct run *run, struct step *step, struct job_outcome *outcome, struct error *err)
+{
+    struct evidence *evidence = &step->evidence;
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = look_at_outputs(run, step, &why);
+    if (r == RESULT_OK)
+        r = check_inputs(run, step, &why);
+    if (r == RESULT_CONFLICT && evidence->passed)
+        fail_evidence(evidence, VERDICT_INPUTS_CHANGED, mem_string(why.message));
+    bool known = r == RESULT_OK || r == RESULT_CONFLICT;
+    supervisor_judge(
+        hold_supervisor(run->hold), outcome, known ? evidence->verdict : NULL, known ? evidence->text : NULL);
+    return r == RESULT_OK ? r : error_move(err, &why);
+}
+
 static enum result finish_step(
-    struct run *run, struct step *step, const struct job_outcome *outcome, struct error *err)
+    struct run *run, struct step *step, struct job_outcome *outcome, struct error *err)
 {
     step->state = STEP_ENDED;
     evidence_from_outcome(outcome, &step->applicability, &step->evidence);
     describe_evidence(run, step, outcome);
-    enum result r = look_at_outputs(run, step, err);
-    if (r == RESULT_OK)
-        r = check_inputs(run, step, err);
+    enum result r = judge_step(run, step, outcome, err);
     if (r == RESULT_OK && !is_stopped(run))
         r = schedule_look(run, err);
     if (r != RESULT_OK)
@@ -267,6 +275,7 @@ static enum result spawn(struct run *run, const char *name, const struct command
         .environment = (const char *const *)environment,
         .directory_fd = run->candidate.top_fd,
         .captured = true,
+        .judged = producer != NULL,
         .timeout_ms = timeout_ms,
         .quiet_ms = declared->quiet_ms,
         .expected_ms = expected_ms,

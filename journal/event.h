@@ -25,7 +25,7 @@ enum journal_kind {
     JOURNAL_PROGRESS, /* phase, done, total */
     JOURNAL_OUTPUT,   /* producer, offset_bytes (written so far), dropped_bytes */
     JOURNAL_FINISHED, /* producer, verdict, exit_code, signal, duration_ms, frozen_ms, digest, ..., text */
-    JOURNAL_EVIDENCE, /* producer, key, reused, verdict, text (why reused; or what failed it at last) */
+    JOURNAL_EVIDENCE, /* producer, key, reused, verdict, text (why reused) */
     JOURNAL_RENEWAL_TROUBLE, /* text, result */
     JOURNAL_FROZEN,          /* text */
     JOURNAL_THAWED,          /* duration_ms */

@@ -58,6 +58,7 @@ static struct job *job_new(const struct supervisor *supervisor, const struct job
     job->process.pidfd = -1;
     job->timeout_ms = request->timeout_ms;
     job->quiet_ms = request->quiet_ms;
+    job->judged = request->judged;
     job->asked = JOB_VERDICT_MAX;
     job->started_boot_ms = job->heard_boot_ms = supervisor_now(supervisor);
     job->frozen_before_ms = lease_frozen_ms(supervisor, job->started_boot_ms);

@@ -179,12 +179,13 @@ static void add_leftovers(struct job *job, bool survived)
     job->outcome.text = text;
 }
 
-static void tell_finished(struct supervisor *supervisor, const struct job_outcome *outcome)
+static void tell_finished(
+    struct supervisor *supervisor, const struct job_outcome *outcome, const char *verdict, const char *text)
 {
     struct journal_event event = {
         .kind = JOURNAL_FINISHED,
         .producer = outcome->name,
-        .verdict = job_verdict_name(outcome->verdict),
+        .verdict = verdict,
         .exit_code = outcome->exit_code,
         .signal = outcome->signal,
         .duration_ms = outcome->duration_ms,
@@ -193,7 +194,7 @@ static void tell_finished(struct supervisor *supervisor, const struct job_outcom
         .offset_bytes = outcome->output_bytes,
         .dropped_bytes = outcome->dropped_bytes,
         .log = outcome->log,
-        .text = outcome->text,
+        .text = text,
     };
     /* Evidence may follow from what was captured; from anything else only the settlement, which syncs both.
      */
@@ -202,10 +203,28 @@ static void tell_finished(struct supervisor *supervisor, const struct job_outcom
 
 void outcome_end(struct supervisor *supervisor, struct job *job, bool survived)
 {
+    struct job_outcome *outcome = &job->outcome;
     add_leftovers(job, survived);
-    tell_finished(supervisor, &job->outcome);
+    outcome->unjudged = job->judged && outcome->verdict == JOB_PASSED;
+    if (!outcome->unjudged)
+        tell_finished(supervisor, outcome, job_verdict_name(outcome->verdict), outcome->text);
     struct supervisor_event event = {.kind = SUPERVISOR_JOB_FINISHED, .outcome = job->outcome};
     job->outcome = (struct job_outcome){0};
     loop_queue(supervisor, &event);
     job_forget(supervisor, job);
+}
+
+void supervisor_judge(
+    struct supervisor *supervisor, struct job_outcome *outcome, const char *verdict, const char *text)
+{
+    if (!outcome->unjudged)
+        return;
+    outcome->unjudged = false;
+    if (verdict != NULL) {
+        tell_finished(supervisor, outcome, verdict, text != NULL ? text : outcome->text);
+        return;
+    }
+    _cleanup_(mem_free) char *never =
+        mem_format("%s, but the run ended before somebody looked at what it left", outcome->text);
+    tell_finished(supervisor, outcome, job_verdict_name(JOB_STOPPED), never);
 }

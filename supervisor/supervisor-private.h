@@ -55,6 +55,7 @@ struct job {
     int64_t marked_boot_ms, marked_bytes, seen_bytes;
     struct text left; /* what it left behind, named */
     enum job_phase phase;
+    bool judged;
     enum job_verdict asked; /* why it was asked to stop; JOB_VERDICT_MAX: it was not */
 };
 

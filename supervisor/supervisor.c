@@ -128,8 +128,16 @@ void supervisor_free(struct supervisor *supervisor)
 
 /* ---- the end of the heartbeat ---- */
 
+/* Jobs that ended well when nobody asked any more. */
+static void judge_the_rest(struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < supervisor->queue_count; i++)
+        supervisor_judge(supervisor, &supervisor->queue[i].outcome, NULL, NULL);
+}
+
 enum result supervisor_drain(struct supervisor *supervisor, struct error *err)
 {
+    judge_the_rest(supervisor);
     if (!supervisor->drained) {
         struct heartbeat_news news;
         heartbeat_drain(supervisor->heartbeat, &news);

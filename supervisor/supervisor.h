@@ -9,6 +9,10 @@
  * is left supervisor_drain(supervisor);                          // heartbeat ended; now settle
  *     supervisor_free(supervisor);                           // guard ended, signal mask restored
  *
+ * When exit status 0 alone is no pass (request.judged), the journal learns of it from the caller, by
+ * supervisor_judge(), once it has looked at what the job left; of every other end the supervisor tells
+ * itself.
+ *
  * The caller's code runs between calls, in the order of the story, never inside a callback of the loop. After
  * a suspend, a stop or a stall supervisor_next() first has the lease confirmed, then hands out anything else.
  * Freezing, thawing, signals, cancellation, time-outs and Ctrl-Z are handled in here and reported through the
@@ -51,8 +55,9 @@ struct job_request {
     const char *const *environment;
     int directory_fd;
     const char *command; /* as a person types it, for the journal; NULL: not told */
-    bool captured;     /* output goes to a log of the journal; else stdin, stdout, stderr are our own */
-    int64_t cap_bytes; /* of the log; 0: default */
+    bool judged;         /* the caller says whether exit status 0 is a pass */
+    bool captured;       /* output goes to a log of the journal; else stdin, stdout, stderr are our own */
+    int64_t cap_bytes;   /* of the log; 0: default */
     int64_t timeout_ms, quiet_ms; /* 0: none. Frozen time does not count */
     int64_t expected_ms;          /* from history, for the screen; 0: unknown */
 };
@@ -83,6 +88,8 @@ struct job_outcome {
     int64_t output_bytes, dropped_bytes;
     int leftovers; /* processes that outlived it and were ended; named in `text` */
     char *text;    /* one sentence for people */
+    bool unjudged; /* PASSED as far as the supervisor knows, and the journal was not told: supervisor_judge()
+                    */
 };
 void job_outcome_done(struct job_outcome *outcome);
 
@@ -91,6 +98,11 @@ void job_outcome_done(struct job_outcome *outcome);
  * supervisor_next and try again. INTERRUPTED: the run is being stopped. */
 _must_use_ enum result supervisor_spawn(
     struct supervisor *supervisor, const struct job_request *request, struct error *err);
+/* Tells the journal how an unjudged outcome ended, durably: before anything that rests upon it. `text` NULL:
+ * the outcome's own. `verdict` NULL: nobody could judge; it then counts as stopped. Does nothing when the
+ * journal was told before. */
+void supervisor_judge(
+    struct supervisor *supervisor, struct job_outcome *outcome, const char *verdict, const char *text);
 size_t supervisor_running(const struct supervisor *supervisor);
 /* Asks one job to stop (TERM, then KILL after the grace). */
 void supervisor_stop_job(struct supervisor *supervisor, const char *name);

@@ -2,7 +2,7 @@
  * Evidence: the immutable record of one producer's outcome for one applicability.
  *
  * The store keeps it as an opaque payload; this room knows what is in it. Verdict words are those of
- * job_verdict_name and the two of this room. Only "passed" is a pass. One thread.
+ * job_verdict_name and those of this room. Only "passed" is a pass. One thread.
  */
 #ifndef COMPLETION_EVIDENCE_EVIDENCE_H
 #define COMPLETION_EVIDENCE_EVIDENCE_H
@@ -12,6 +12,7 @@
 #include "supervisor/supervisor.h"
 
 #define VERDICT_OUTPUT_MISSING "output-missing" /* exited 0 without a declared output or artifact */
+#define VERDICT_INPUTS_CHANGED "inputs-changed" /* of the record alone: no evidence is kept */
 #define VERDICT_OUTPUT_UNFIT   "output-unfit"   /* exited 0 and left something there that cannot be kept */
 
 /* A declared output or artifact as it was found after the run. */

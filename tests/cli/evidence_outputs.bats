@@ -165,6 +165,26 @@ makes_build_run() {
     [ "$(ended_as a)" = output-missing ]
 }
 
+@test "E5: it is not called passed before its outputs were looked at" {
+    config '{build: {run: "true", outputs: ["out/never"]}, sound: {run: "true", needs: []}}'
+    run tenure done -k
+    assert_exit 1
+    assert_says 'build: output-missing' 'sound: passed'
+    [[ $output != *'build: passed'* ]]
+    journal=$(tenure journal list --json | jq -r '.journals[0].path')
+    [ "$(grep -ac '"kind":"finished".*"build".*"output-missing"' "$journal")" = 1 ]
+    [ "$(grep -a '"build"' "$journal" | grep -oE '"kind":"(finished|evidence)"' | tr '\n' ' ')" = \
+        '"kind":"finished" "kind":"evidence" ' ]
+}
+
+@test "E5: what it was made from changed: that is in the record, and not a pass" {
+    config '{build: {run: "echo more >>src/one", inputs: ["src/one"]}}'
+    run tenure done
+    assert_exit 6
+    assert_says 'build: inputs-changed' src/one
+    [[ $output != *'build: passed'* ]]
+}
+
 @test "E5: an output that git does not ignore is named with the line for .gitignore" {
     config '{build: {run: "echo x >made.txt", outputs: ["made.txt"]}}'
     exits 6

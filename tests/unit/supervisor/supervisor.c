@@ -199,6 +199,39 @@ static void test_ways_to_end(void **state)
     end(&f);
 }
 
+/* Exit status 0 is no pass before its caller says so; of any other end the supervisor tells itself. */
+static void test_judged_by_its_caller(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    start_well(&f, "true", (struct job_request){.captured = true, .judged = true});
+    struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
+    assert_verdict(&outcome, JOB_PASSED);
+    assert_true(outcome.unjudged);
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 0);
+    supervisor_judge(f.supervisor, &outcome, "output-missing", "made nothing");
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 1);
+    assert_string_equal(f.last_text[JOURNAL_FINISHED], "made nothing");
+    supervisor_judge(f.supervisor, &outcome, "passed", NULL);
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 1);
+    job_outcome_done(&outcome);
+
+    start_well(&f, "exit 1", (struct job_request){.captured = true, .judged = true});
+    outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
+    assert_false(outcome.unjudged);
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 2);
+    job_outcome_done(&outcome);
+
+    start_well(&f, "true", (struct job_request){.captured = true, .judged = true});
+    wait_until((supervisor_turn(f.supervisor), supervisor_running(f.supervisor) == 0));
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 2);
+    assert_int_equal(supervisor_drain(f.supervisor, NULL), RESULT_OK);
+    assert_int_equal(f.kinds[JOURNAL_FINISHED], 3);
+    assert_non_null(strstr(f.last_text[JOURNAL_FINISHED], "before somebody looked"));
+    end(&f);
+}
+
 static void test_not_started(void **state)
 {
     (void)state;
@@ -767,6 +800,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_ways_to_end, set_up),
+        cmocka_unit_test_setup(test_judged_by_its_caller, set_up),
         cmocka_unit_test_setup(test_not_started, set_up),
         cmocka_unit_test_setup(test_time_outs, set_up),
         cmocka_unit_test_setup(test_stands_still, set_up),

@@ -22,7 +22,7 @@ _tenure_options() {
 
 # Producers of the tenure.json here, also while the tree is being worked on. A plan only reads.
 _tenure_producers() {
-    tenure done --dry-run --dirty --json 2>/dev/null | grep -oE '"plan": ?\[.*' |
+    tenure 'done' --dry-run --dirty --json 2>/dev/null | grep -oE '"plan": ?\[.*' |
         grep -oE '"name": ?"[^"]+"' | sed 's/.*"\([^"]*\)"$/\1/'
 }
 

@@ -1,20 +1,7 @@
 #include "cli/trust.h"
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "cli/here.h"
-
-static enum result add_user_keys(struct key_ring *ring, struct error *err)
-{
-    static const char *const FOLDERS[] = {"keys", "trusted"};
-    _cleanup_(mem_free) char *config = NULL;
-    enum result r = directory_config(&config, err);
-    for (size_t i = 0; r == RESULT_OK && i < ARRAY_SIZE(FOLDERS); i++) {
-        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, FOLDERS[i]);
-        r = key_ring_add_directory(ring, path, err);
-    }
-    return r;
-}
 
 enum result trust_read(const struct cli *cli, struct key_ring *ring, struct error *err)
 {
@@ -30,5 +17,5 @@ enum result trust_read(const struct cli *cli, struct key_ring *ring, struct erro
         _cleanup_(mem_free) char *path = mem_format("%s/.tenure/keys", here.top);
         r = key_ring_add_directory(ring, path, err);
     }
-    return r == RESULT_OK ? add_user_keys(ring, err) : r;
+    return r == RESULT_OK ? key_ring_add_own(ring, err) : r;
 }

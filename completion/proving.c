@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "completion/completion-private.h"
 #include "completion/proof/verify.h"
@@ -11,20 +10,6 @@ void signed_proof_done(struct signed_proof *proof)
 {
     text_done(&proof->envelope);
     *proof = (struct signed_proof){0};
-}
-
-static enum result own_ring(struct key_ring *ring, struct error *err)
-{
-    _cleanup_(mem_free) char *config = NULL;
-    enum result r = directory_config(&config, err);
-    if (r != RESULT_OK)
-        return r;
-    static const char *const PLACES[] = {"keys", "trusted"};
-    for (size_t i = 0; i < ARRAY_SIZE(PLACES) && r == RESULT_OK; i++) {
-        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, PLACES[i]);
-        r = key_ring_add_directory(ring, path, err);
-    }
-    return r;
 }
 
 /* What the Proof says of each demanded producer; how long it took, it does not say. */
@@ -46,11 +31,14 @@ static void take_proved(struct run *run, const struct statement *statement)
     }
 }
 
-static enum result check_found(struct run *run, const struct proof *proof, struct error *err)
+/* Is it signed by a key that the user has or trusts? The repository's own keys are not asked: whoever writes
+ * the tree writes them. A ring that cannot be read is an error, and not a Proof that nobody signed. */
+static enum result check_found(struct run *run, const struct proof *proof, bool *ret_good, struct error *err)
 {
     struct key_ring ring = {0};
     struct verify_result verdict = {0};
-    enum result r = own_ring(&ring, err);
+    _cleanup_(error_done) struct error refused = {0};
+    enum result r = key_ring_add_own(&ring, err);
     if (r == RESULT_OK) {
         struct verify_request request = {
             .envelope = proof->envelope,
@@ -59,9 +47,9 @@ static enum result check_found(struct run *run, const struct proof *proof, struc
             .tree = run->candidate.tree,
             .partial_allowed = run->partial,
         };
-        r = proof_verify(&request, &verdict, err);
+        *ret_good = proof_verify(&request, &verdict, &refused) == RESULT_OK;
     }
-    if (r == RESULT_OK)
+    if (r == RESULT_OK && *ret_good)
         take_proved(run, &verdict.statement);
     verify_result_done(&verdict);
     key_ring_done(&ring);
@@ -73,17 +61,19 @@ enum result proving_find(struct run *run, struct store *store, struct proof *ret
     struct proof_query query = {
         .repository = run->repository, .tree = run->candidate.tree, .demand = run->demand};
     struct proof found = {0};
+    bool good = false;
     enum result r = store_proof_find(store, &query, &found, err);
-    if (r != RESULT_OK)
-        return r;
+    if (r == RESULT_OK)
+        r = check_found(run, &found, &good, err);
     /* One that no trusted key signed is as good as none: the evidence is there, and a new one is soon made.
      */
-    if (check_found(run, &found, err) != RESULT_OK) {
+    if (r == RESULT_OK && !good)
+        r = error_set(err, RESULT_ABSENT, 0, "no Proof of this demand that verifies");
+    if (r == RESULT_OK)
+        *ret = found;
+    else
         proof_done(&found);
-        return error_set(err, RESULT_ABSENT, 0, "no Proof of this demand that verifies");
-    }
-    *ret = found;
-    return RESULT_OK;
+    return r;
 }
 
 static size_t list_evidence(const struct run *run, struct statement_evidence *list)

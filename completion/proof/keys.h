@@ -48,9 +48,10 @@ void signing_key_done(struct signing_key *key); /* wipes */
  * letters, digits, '.', '-' and '_'. */
 _must_use_ enum result key_make(
     const char *directory, const char *name, struct public_key *ret, struct error *err);
-/* The default key ("default.key", or the only one); a public half that is missing is written again. ABSENT with the remedy `tenure init`; DENIED when loose:
- * the file is a link, another's, or not of mode 0600 or less, or others may write to the directory; INVALID
- * when the file is no such key, or there are several and none is the default. */
+/* The default key ("default.key", or the only one); a public half that is missing is written again. ABSENT
+ * with the remedy `tenure init`; DENIED when loose: the file is a link, another's, or not of mode 0600 or
+ * less, or others may write to the directory; INVALID when the file is no such key, or there are several and
+ * none is the default. */
 _must_use_ enum result key_load(const char *directory, struct signing_key *ret, struct error *err);
 /* Could it be loaded? Before work starts. */
 _must_use_ enum result key_check(const char *directory, struct error *err);
@@ -62,6 +63,8 @@ void public_key_pem(const struct public_key *key, char **ret);
  * already is not added twice. A file that is no key is an error: a ring that silently lacks a key misleads.
  */
 _must_use_ enum result key_ring_add_directory(struct key_ring *ring, const char *path, struct error *err);
+/* The user's own keys and those that the user trusts. */
+_must_use_ enum result key_ring_add_own(struct key_ring *ring, struct error *err);
 _must_use_ enum result key_ring_add_file(struct key_ring *ring, const char *path, struct error *err);
 /* Copies a public key into the trusted ones of the user, as <digest>.pub. OK when it is there already. */
 _must_use_ enum result key_trust(const char *path, struct public_key *ret, struct error *err);

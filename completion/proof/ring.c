@@ -162,6 +162,18 @@ enum result key_ring_add_directory(struct key_ring *ring, const char *path, stru
     return r;
 }
 
+enum result key_ring_add_own(struct key_ring *ring, struct error *err)
+{
+    static const char *const FOLDERS[] = {"keys", "trusted"};
+    _cleanup_(mem_free) char *config = NULL;
+    enum result r = directory_config(&config, err);
+    for (size_t i = 0; r == RESULT_OK && i < ARRAY_SIZE(FOLDERS); i++) {
+        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, FOLDERS[i]);
+        r = key_ring_add_directory(ring, path, err);
+    }
+    return r;
+}
+
 static enum result write_trusted(const char *directory, struct public_key *key, struct error *err)
 {
     _cleanup_(mem_free) char *pem = NULL;

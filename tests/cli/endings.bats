@@ -107,3 +107,27 @@ teardown() { sandbox_end; }
     tenure log -n 1 | grep -qE 'passed +[0-9.]+ m?s$'
     ! tenure log -n 1 | grep -q ' 0 m\?s'
 }
+
+@test "a trusted key that is none is named, and not a reason to prove again" {
+    config '{one: {run: "true"}}'
+    exits 0
+    mkdir -p "$XDG_CONFIG_HOME/tenure/trusted"
+    echo junk >"$XDG_CONFIG_HOME/tenure/trusted/broken.pub"
+    exits 2
+    says broken.pub
+    rm "$XDG_CONFIG_HOME/tenure/trusted/broken.pub"
+    exits 0
+    proved_already
+}
+
+@test "nothing to do makes no file, in the git directory neither" {
+    config '{one: {run: "true"}}'
+    exits 0
+    git clone -q "$REPO" "$SANDBOX/clone" && cd "$SANDBOX/clone"
+    git update-index -q --refresh
+    before=$(find .git "$XDG_STATE_HOME" "$XDG_CONFIG_HOME" -printf '%p %T@ %C@\n' | sort)
+    exits 0
+    proved_already
+    [ "$(find .git "$XDG_STATE_HOME" "$XDG_CONFIG_HOME" -printf '%p %T@ %C@\n' | sort)" = "$before" ]
+    [ ! -e .git/tenure-checkout ]
+}

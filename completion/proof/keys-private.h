@@ -3,25 +3,11 @@
 #define COMPLETION_PROOF_KEYS_PRIVATE_H
 
 #include "completion/proof/keys.h"
+#include "completion/proof/places-private.h"
 
 #define PUBLIC_SUFFIX ".pub"
 
 /* Fills the id from the bytes. */
 void public_key_name(struct public_key *key);
-
-/* "<config>/BELOW", owned by the caller. */
-_must_use_ enum result config_path(const char *below, char **ret, struct error *err);
-
-/* Names in a directory that end in `suffix` and do not begin with a dot, sorted bytewise. Missing: none. */
-struct name_list {
-    char **items;
-    size_t count;
-};
-void name_list_done(struct name_list *list);
-_must_use_ enum result name_list_read(
-    const char *directory, const char *suffix, struct name_list *ret, struct error *err);
-
-/* Makes a directory for keys. */
-_must_use_ enum result keys_make_directory(const char *path, struct error *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "completion/proof/keys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -98,12 +97,6 @@ static enum result write_pair(
     *ret = key.public;
     key.public.origin = NULL;
     return RESULT_OK;
-}
-
-enum result keys_make_directory(const char *path, struct error *err)
-{
-    enum result r = directory_make(path, 0700, err);
-    return r == RESULT_OK ? r : error_remedy(err, "name another place for keys: XDG_CONFIG_HOME");
 }
 
 enum result key_make(const char *directory, const char *name, struct public_key *ret, struct error *err)

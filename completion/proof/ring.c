@@ -1,6 +1,4 @@
 /* Public keys, and the ring of those that are trusted. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,67 +31,6 @@ void key_ring_done(struct key_ring *ring)
 void public_key_name(struct public_key *key)
 {
     digest_hex(key->bytes, sizeof(key->bytes), stpcpy(key->id, ID_PREFIX));
-}
-
-enum result config_path(const char *below, char **ret, struct error *err)
-{
-    _cleanup_(mem_free) char *config = NULL;
-    enum result r = directory_config(&config, err);
-    if (r == RESULT_OK)
-        *ret = mem_format("%s/%s", config, below);
-    return r;
-}
-
-/* ---- names in a directory ---- */
-
-void name_list_done(struct name_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
-    free(list->items);
-    *list = (struct name_list){0};
-}
-
-static void directory_close(DIR **directory)
-{
-    if (*directory)
-        closedir(*directory);
-}
-
-static bool name_fits(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), suffix_length = strlen(suffix);
-    return name[0] != '.' && length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-enum result name_list_read(const char *path, const char *suffix, struct name_list *ret, struct error *err)
-{
-    _cleanup_(directory_close) DIR *directory = opendir(path);
-    size_t capacity = 0;
-    if (!directory && (errno == ENOENT || errno == ENOTDIR))
-        return RESULT_OK;
-    if (!directory)
-        return error_errno(err, errno, "cannot open the directory %s", path);
-    _cleanup_(name_list_done) struct name_list names = {0};
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(directory)); errno = 0) {
-        if (!name_fits(entry->d_name, suffix))
-            continue;
-        mem_grow(&names.items, &capacity, names.count, sizeof(*names.items));
-        names.items[names.count++] = mem_string(entry->d_name);
-    }
-    if (errno != 0)
-        return error_errno(err, errno, "cannot read the directory %s", path);
-    if (names.count > 1)
-        qsort(names.items, names.count, sizeof(*names.items), by_bytes);
-    *ret = names;
-    names = (struct name_list){0};
-    return RESULT_OK;
 }
 
 /* ---- one public key ---- */
@@ -165,11 +102,12 @@ enum result key_ring_add_directory(struct key_ring *ring, const char *path, stru
 enum result key_ring_add_own(struct key_ring *ring, struct error *err)
 {
     static const char *const FOLDERS[] = {"keys", "trusted"};
-    _cleanup_(mem_free) char *config = NULL;
-    enum result r = directory_config(&config, err);
+    enum result r = RESULT_OK;
     for (size_t i = 0; r == RESULT_OK && i < ARRAY_SIZE(FOLDERS); i++) {
-        _cleanup_(mem_free) char *path = mem_format("%s/%s", config, FOLDERS[i]);
-        r = key_ring_add_directory(ring, path, err);
+        _cleanup_(mem_free) char *path = NULL;
+        r = config_path(FOLDERS[i], &path, err);
+        if (r == RESULT_OK)
+            r = key_ring_add_directory(ring, path, err);
     }
     return r;
 }

@@ -52,30 +52,16 @@ static void tell_progress(struct run *run)
 
 /* ---- the tree ---- */
 
-static bool has_untracked(const struct candidate *candidate)
-{
-    for (size_t i = 0; i < candidate->change_count; i++)
-        if (candidate->changes[i].kind == CHANGE_UNTRACKED)
-            return true;
-    return false;
-}
-
 /* The usual reason at first: what producers make is not ignored yet. The sentence says so itself, since it
  * becomes the reason in the record. */
 static enum result refuse_moved(struct run *run, const struct candidate *now, struct error *err)
 {
-    _cleanup_(text_done) struct text lines = {0};
+    _cleanup_(text_done) struct text remedy = {0};
     run->moved = true;
-    bool declared = config_ignore_lines(&run->config, now, &lines);
-    if (!declared && !has_untracked(now))
+    if (!config_left_behind(&run->config, now, &remedy))
         return RESULT_CONFLICT;
     _cleanup_(mem_free) char *message = mem_string(err->message);
-    error_done(err);
-    if (declared)
-        return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: add %s to .gitignore",
-            message, lines.bytes);
-    return error_set(
-        err, RESULT_CONFLICT, 0, "%s; what producers leave behind must be named in .gitignore", message);
+    return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: %s", message, remedy.bytes);
 }
 
 enum result schedule_look(struct run *run, struct error *err)

@@ -82,14 +82,15 @@ _must_use_ enum result config_parse(const char *bytes, size_t length, struct con
 /* Reads it from the root of the work tree; ABSENT with the remedy `tenure init`. `ret_bytes` may be NULL. */
 _must_use_ enum result config_read(int top_fd, struct config *ret, struct text *ret_bytes, struct error *err);
 
-/* candidate_check_clean; when the refusal is about untracked files that producers leave behind, the remedy
- * names the lines that .gitignore lacks. */
+/* candidate_check_clean; when the refusal is about untracked files, the remedy names the lines that
+ * .gitignore lacks, and lock files that belong into the commit. */
 _must_use_ enum result config_check_clean(
     const struct config *config, const struct candidate *candidate, struct error *err);
 
-/* Appends the lines that .gitignore lacks, so that outputs of producers do not count as changes: quoted, with
- * commas between them. False: there is none. */
-bool config_ignore_lines(const struct config *config, const struct candidate *candidate, struct text *ret);
+/* Appends what to do about what producers left behind untracked: the lines that .gitignore lacks, quoted, for
+ * outputs and for directories and files that nobody declares, and the lock files to be committed. False:
+ * there is nothing. */
+bool config_left_behind(const struct config *config, const struct candidate *candidate, struct text *ret);
 
 /* Refuses an input glob that matches none of the candidate's files, with its position. */
 _must_use_ enum result config_check_inputs(

@@ -46,51 +46,155 @@ enum result config_check_inputs(
     return r;
 }
 
-/* ---- untracked outputs ---- */
+/* ---- what is untracked ---- */
 
-static bool has_untracked(const struct candidate *candidate, const char *output)
+/* What package managers write, and others need in order to get the same: it is committed. */
+static const char *const LOCK_FILES[] = {"Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml",
+    "go.sum", "poetry.lock", "uv.lock", "Pipfile.lock", "Gemfile.lock", "composer.lock", "flake.lock"};
+
+static bool is_lock_file(const char *path)
 {
-    size_t length = strlen(output);
-    for (size_t i = 0; i < candidate->change_count; i++) {
-        const struct change *change = &candidate->changes[i];
-        if (change->kind == CHANGE_UNTRACKED && strncmp(change->path, output, length) == 0 &&
-            (change->path[length] == '\0' || change->path[length] == '/'))
+    const char *slash = strrchr(path, '/');
+    for (size_t i = 0; i < ARRAY_SIZE(LOCK_FILES); i++)
+        if (strcmp(slash ? slash + 1 : path, LOCK_FILES[i]) == 0)
             return true;
-    }
     return false;
 }
 
-/* gitignore(5): what its patterns treat specially must be escaped, a final space too. */
-static void add_ignore_line(struct text *lines, const char *path)
+static bool is_below(const char *path, const char *output)
 {
+    size_t length = strlen(output);
+    return strncmp(path, output, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+static bool is_any_below(const struct strings *outputs, const char *path)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (is_below(path, outputs->items[i]))
+            return true;
+    return false;
+}
+
+static bool is_declared(const struct config *config, const char *path)
+{
+    for (size_t i = 0; i < config->producer_count; i++)
+        if (is_any_below(&config->producers[i].outputs, path) ||
+            is_any_below(&config->producers[i].artifacts, path))
+            return true;
+    return false;
+}
+
+/* Several in one sentence, the rest counted. */
+struct lines {
+    struct text text;
+    size_t count;
+};
+
+/* gitignore(5): what its patterns treat specially must be escaped, a final space too. */
+static void add_ignore_line(struct lines *lines, const char *path)
+{
+    if (lines->count++ >= LINES_SHOWN)
+        return;
     _cleanup_(text_done) struct text line = {0};
     for (const char *at = path; *at; at++)
         text_addf(&line, strchr("*?[\\", *at) || (*at == ' ' && !at[1]) ? "\\%c" : "%c", *at);
-    text_add(lines, lines->length ? ", \"/" : "\"/");
-    text_add_printable(lines, line.bytes, line.length, false);
-    text_add(lines, "\"");
+    text_add(&lines->text, lines->count > 1 ? ", \"/" : "\"/");
+    text_add_printable(&lines->text, line.bytes, line.length, false);
+    text_add(&lines->text, "\"");
 }
 
-static size_t add_ignore_lines(
-    const struct strings *outputs, const struct candidate *candidate, size_t shown, struct text *lines)
+static bool has_untracked(const struct candidate *candidate, const char *output)
 {
-    for (size_t i = 0; i < outputs->count && shown < LINES_SHOWN; i++) {
-        if (has_untracked(candidate, outputs->items[i])) {
+    for (size_t i = 0; i < candidate->change_count; i++)
+        if (candidate->changes[i].kind == CHANGE_UNTRACKED && is_below(candidate->changes[i].path, output))
+            return true;
+    return false;
+}
+
+static void add_outputs(const struct strings *outputs, const struct candidate *candidate, struct lines *lines)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (has_untracked(candidate, outputs->items[i]))
             add_ignore_line(lines, outputs->items[i]);
-            shown++;
-        }
-    }
-    return shown;
 }
 
-bool config_ignore_lines(const struct config *config, const struct candidate *candidate, struct text *ret)
+static void add_declared(const struct config *config, const struct candidate *candidate, struct lines *lines)
 {
-    size_t shown = 0;
     for (size_t i = 0; i < config->producer_count; i++) {
-        shown = add_ignore_lines(&config->producers[i].outputs, candidate, shown, ret);
-        shown = add_ignore_lines(&config->producers[i].artifacts, candidate, shown, ret);
+        add_outputs(&config->producers[i].outputs, candidate, lines);
+        add_outputs(&config->producers[i].artifacts, candidate, lines);
     }
-    return shown > 0;
+}
+
+static bool is_other(const void *context, const char *path)
+{
+    return !is_declared(context, path) && !is_lock_file(path);
+}
+
+static void add_others(const struct config *config, const struct candidate *candidate, struct lines *lines)
+{
+    _cleanup_(untracked_list_done) struct untracked_list others;
+    candidate_untracked(candidate, is_other, config, &others);
+    for (size_t i = 0; i < others.count; i++)
+        add_ignore_line(lines, others.items[i].path);
+}
+
+static void add_lock_files(const struct config *config, const struct candidate *candidate, struct text *ret)
+{
+    const char *between = "commit ";
+    for (size_t i = 0; i < candidate->change_count; i++) {
+        const char *path = candidate->changes[i].path;
+        if (candidate->changes[i].kind != CHANGE_UNTRACKED || !is_lock_file(path) ||
+            is_declared(config, path))
+            continue;
+        text_add(ret, between);
+        text_add_printable(ret, path, strlen(path), false);
+        between = ", ";
+    }
+}
+
+/* Ends the list; false when there is nothing in it. */
+static bool lines_finish(struct lines *lines)
+{
+    if (lines->count > LINES_SHOWN)
+        text_addf(&lines->text, " and %zu more", lines->count - LINES_SHOWN);
+    return lines->count > 0;
+}
+
+bool config_left_behind(const struct config *config, const struct candidate *candidate, struct text *ret)
+{
+    struct lines lines = {0};
+    size_t before = ret->length;
+    add_declared(config, candidate, &lines);
+    add_others(config, candidate, &lines);
+    add_lock_files(config, candidate, ret);
+    if (lines_finish(&lines))
+        text_addf(ret, "%sadd %s to .gitignore", ret->length > before ? "; " : "", lines.text.bytes);
+    text_done(&lines.text);
+    return ret->length > before;
+}
+
+/* Before anything ran nobody knows who made it: it may be new work. */
+static void suggest_for_new(const struct config *config, const struct candidate *candidate, struct error *err)
+{
+    struct lines lines = {0};
+    _cleanup_(text_done) struct text remedy = {0};
+    add_lock_files(config, candidate, &remedy);
+    add_others(config, candidate, &lines);
+    if (lines_finish(&lines))
+        text_addf(&remedy, "%sadd %s to .gitignore",
+            remedy.length > 0 ? "; commit the rest or " : "commit it or ", lines.text.bytes);
+    text_done(&lines.text);
+    if (remedy.length > 0)
+        error_remedy(err, "%s", remedy.bytes);
+}
+
+static bool is_all_untracked(const struct candidate *candidate)
+{
+    for (size_t i = 0; i < candidate->change_count; i++)
+        if (candidate->changes[i].kind != CHANGE_UNTRACKED)
+            return false;
+    return true;
 }
 
 enum result config_check_clean(
@@ -99,8 +203,12 @@ enum result config_check_clean(
     enum result r = candidate_check_clean(candidate, err);
     if (r != RESULT_INVALID)
         return r;
-    _cleanup_(text_done) struct text lines = {0};
-    if (config_ignore_lines(config, candidate, &lines))
-        error_remedy(err, "producers leave these behind: add %s to .gitignore", lines.bytes);
+    struct lines declared = {0};
+    add_declared(config, candidate, &declared);
+    if (lines_finish(&declared))
+        error_remedy(err, "producers leave these behind: add %s to .gitignore", declared.text.bytes);
+    else if (is_all_untracked(candidate))
+        suggest_for_new(config, candidate, err);
+    text_done(&declared.text);
     return r;
 }

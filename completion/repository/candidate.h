@@ -75,11 +75,27 @@ void candidate_done(struct candidate *candidate);
 _must_use_ enum result candidate_look(
     struct runner *runner, const char *directory, struct candidate *ret, struct error *err);
 
-/* INVALID names up to 10 files. See config_check_clean() for outputs that are not ignored. */
+/* INVALID names up to 10 files; an untracked directory counts as one. See config_check_clean() for outputs
+ * that are not ignored. */
 _must_use_ enum result candidate_check_clean(const struct candidate *candidate, struct error *err);
 /* Compares work tree, commit, tree, index with its flags, and changes. */
 _must_use_ enum result candidate_check_same(
     const struct candidate *before, const struct candidate *now, struct error *err);
+
+/* What is untracked, in git's order; the files of a directory that holds nothing tracked are one item. */
+struct untracked {
+    char *path;        /* of a directory with its final slash, or of a file */
+    const char *first; /* the first of its files; the candidate's */
+    size_t files;
+};
+struct untracked_list {
+    struct untracked *items;
+    size_t count, capacity;
+};
+void untracked_list_done(struct untracked_list *list);
+/* Of the paths that are `wanted` (NULL: all). */
+void candidate_untracked(const struct candidate *candidate,
+    bool (*wanted)(const void *context, const char *path), const void *context, struct untracked_list *ret);
 
 /* The name: `configured` when set, else from the origin URL ("host/path", without port and ".git"), else the
  * directory's name. Owned. */

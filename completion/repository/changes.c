@@ -45,6 +45,21 @@ static void show(struct shown *shown, const char *path, const char *word)
         text_addf(&shown->text, " (%s)", word);
 }
 
+/* A directory with what it holds; one file of it alone is named itself. */
+static void show_untracked(struct shown *shown, const struct untracked_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct untracked *item = &list->items[i];
+        if (item->files == 1) {
+            show(shown, item->first, WORDS[CHANGE_UNTRACKED].word);
+            continue;
+        }
+        _cleanup_(mem_free) char *word =
+            mem_format("%zu files, %s", item->files, WORDS[CHANGE_UNTRACKED].word);
+        show(shown, item->path, word);
+    }
+}
+
 static void show_rest(struct shown *shown)
 {
     if (shown->count > SHOWN_MAX)
@@ -56,8 +71,12 @@ enum result candidate_check_clean(const struct candidate *candidate, struct erro
     if (!candidate->change_count)
         return RESULT_OK;
     struct shown shown = {0};
+    _cleanup_(untracked_list_done) struct untracked_list untracked;
     for (size_t i = 0; i < candidate->change_count; i++)
-        show(&shown, candidate->changes[i].path, WORDS[candidate->changes[i].kind].word);
+        if (candidate->changes[i].kind != CHANGE_UNTRACKED)
+            show(&shown, candidate->changes[i].path, WORDS[candidate->changes[i].kind].word);
+    candidate_untracked(candidate, NULL, NULL, &untracked);
+    show_untracked(&shown, &untracked);
     show_rest(&shown);
     error_set(err, RESULT_INVALID, 0, "the work tree is not the tree of HEAD: %s", shown.text.bytes);
     text_done(&shown.text);
@@ -111,22 +130,33 @@ static void show_entries(const struct candidate *before, const struct candidate 
     }
 }
 
-static bool has_change(const struct candidate *candidate, const struct change *change)
+static bool has_change(const struct candidate *candidate, enum change_kind kind, const char *path)
 {
     for (size_t i = 0; i < candidate->change_count; i++)
-        if (candidate->changes[i].kind == change->kind &&
-            strcmp(candidate->changes[i].path, change->path) == 0)
+        if (candidate->changes[i].kind == kind && strcmp(candidate->changes[i].path, path) == 0)
             return true;
     return false;
+}
+
+static bool is_new_untracked(const void *context, const char *path)
+{
+    return !has_change(context, CHANGE_UNTRACKED, path);
 }
 
 /* Changes that the other look did not have. */
 static void show_changes(
     const struct candidate *of, const struct candidate *other, bool gone, struct shown *shown)
 {
-    for (size_t i = 0; i < of->change_count && shown->count <= SHOWN_MAX; i++)
-        if (!has_change(other, &of->changes[i]))
-            show(shown, of->changes[i].path, gone ? NULL : WORDS[of->changes[i].kind].word);
+    for (size_t i = 0; i < of->change_count; i++) {
+        const struct change *change = &of->changes[i];
+        bool folded = change->kind == CHANGE_UNTRACKED && !gone;
+        if (!folded && !has_change(other, change->kind, change->path))
+            show(shown, change->path, gone ? NULL : WORDS[change->kind].word);
+    }
+    _cleanup_(untracked_list_done) struct untracked_list untracked = {0};
+    if (!gone)
+        candidate_untracked(of, is_new_untracked, other, &untracked);
+    show_untracked(shown, &untracked);
 }
 
 static enum result refuse_moved(const char *what, struct shown *shown, struct error *err)

@@ -34,7 +34,7 @@ teardown() { sandbox_end; }
 @test "what is left behind and declared by nobody is named, with what to do" {
     config '{make: {run: "echo x >left"}}'
     exits 6
-    says 'left (untracked)' 'must be named in .gitignore'
+    says 'left (untracked)' 'producers leave this behind: add' '/left' 'to .gitignore'
     rm left
 }
 

@@ -255,6 +255,45 @@ static void names_ten_files(void **state)
     candidate_done(&candidate);
 }
 
+/* A directory that holds nothing tracked is one thing, however much is in it. */
+static void folds_untracked_directories(void **state)
+{
+    (void)state;
+    run("folds",
+        REPOSITORY "mkdir -p out/deep d/new; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do : > out/deep/$i; "
+                   ": > d/new/$i; done; : > out/x; : > d/one; mkdir e; : > e/alone");
+    struct candidate candidate = look_well("folds");
+    _cleanup_(untracked_list_done) struct untracked_list list;
+    _cleanup_(error_done) struct error err = {0};
+    candidate_untracked(&candidate, NULL, NULL, &list);
+    assert_int_equal(list.count, 4);
+    assert_string_equal(list.items[0].path, "d/new/");
+    assert_int_equal(list.items[0].files, 12);
+    assert_string_equal(list.items[1].path, "d/one");
+    assert_string_equal(list.items[2].path, "e/");
+    assert_string_equal(list.items[2].first, "e/alone");
+    assert_string_equal(list.items[3].path, "out/");
+    assert_int_equal(list.items[3].files, 13);
+    assert_int_equal(candidate_check_clean(&candidate, &err), RESULT_INVALID);
+    assert_has(
+        err.message, "d/new/ (12 files, untracked), d/one (untracked), e/alone (untracked), out/ (13 files");
+    candidate_done(&candidate);
+}
+
+static void counts_all_that_moved(void **state)
+{
+    (void)state;
+    run("counted", REPOSITORY);
+    struct candidate before = look_well("counted");
+    run("counted", "for i in 1 2 3 4 5 6 7 8 9 10; do : > f$i; : > d/f$i; : > g$i; done");
+    struct candidate now = look_well("counted");
+    _cleanup_(error_done) struct error err = {0};
+    assert_int_equal(candidate_check_same(&before, &now, &err), RESULT_CONFLICT);
+    assert_has(err.message, "and 20 more");
+    candidate_done(&before);
+    candidate_done(&now);
+}
+
 /* ---- names ---- */
 
 static void takes_every_name(void **state)
@@ -658,6 +697,8 @@ int main(void)
         cmocka_unit_test(refuses_every_dirt),
         cmocka_unit_test(accepts_honest_conversions),
         cmocka_unit_test(names_ten_files),
+        cmocka_unit_test(folds_untracked_directories),
+        cmocka_unit_test(counts_all_that_moved),
         cmocka_unit_test(takes_every_name),
         cmocka_unit_test(stands_in_a_strange_directory),
         cmocka_unit_test(ignores_the_callers_git),

@@ -460,11 +460,40 @@ static void names_the_gitignore_line(void **state)
     assert_has(err.message, "out/widget");
     assert_has(err.remedy, "\"/out\", \"/a\\*b\"");
     assert_has(err.remedy, ".gitignore");
+    _cleanup_(text_done) struct text left = {0};
+    assert_true(config_left_behind(&config, &candidate, &left));
+    assert_string_equal(left.bytes, "add \"/out\", \"/a\\*b\" to .gitignore");
     changes[0].kind = changes[1].kind = CHANGE_MODIFIED;
+    assert_false(config_left_behind(&config, &candidate, &left));
     assert_int_equal(config_check_clean(&config, &candidate, &err), RESULT_INVALID);
     assert_has_not(err.remedy, ".gitignore");
     candidate.change_count = 0;
     assert_int_equal(config_check_clean(&config, &candidate, &err), RESULT_OK);
+    config_done(&config);
+}
+
+/* What nobody declares is named by its directory; a lock file belongs into the commit. */
+static void names_what_is_left_behind(void **state)
+{
+    (void)state;
+    struct change changes[] = {{CHANGE_UNTRACKED, (char[]){"Cargo.lock"}},
+        {CHANGE_UNTRACKED, (char[]){"src/x.o"}}, {CHANGE_UNTRACKED, (char[]){"target/a"}},
+        {CHANGE_UNTRACKED, (char[]){"target/b/c"}}};
+    struct tree_entry entries[] = {{.path = "Cargo.toml"}, {.path = "src/x.c"}};
+    struct candidate candidate = {
+        .changes = changes, .change_count = 4, .entries = entries, .entry_count = 2};
+    struct config config;
+    _cleanup_(error_done) struct error err = {0};
+    _cleanup_(text_done) struct text left = {0};
+    assert_int_equal(parse(A("\"tools\":[]"), &config, NULL), RESULT_OK);
+    assert_true(config_left_behind(&config, &candidate, &left));
+    assert_string_equal(left.bytes, "commit Cargo.lock; add \"/src/x.o\", \"/target/\" to .gitignore");
+    assert_int_equal(config_check_clean(&config, &candidate, &err), RESULT_INVALID);
+    assert_has(err.remedy, "commit Cargo.lock; commit the rest or add \"/src/x.o\"");
+    candidate.changes++;
+    candidate.change_count--;
+    assert_int_equal(config_check_clean(&config, &candidate, &err), RESULT_INVALID);
+    assert_string_equal(err.remedy, "commit it or add \"/src/x.o\", \"/target/\" to .gitignore");
     config_done(&config);
 }
 
@@ -505,6 +534,7 @@ int main(void)
         cmocka_unit_test(demands_what_is_needed),
         cmocka_unit_test(refuses_globs_that_match_nothing),
         cmocka_unit_test(names_the_gitignore_line),
+        cmocka_unit_test(names_what_is_left_behind),
         cmocka_unit_test(reads_the_file),
     };
     return cmocka_run_group_tests(tests, workshop_open, workshop_close);

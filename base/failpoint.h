@@ -1,9 +1,9 @@
 /*
  * Named places at which a test can kill, stop, fail or delay the real program.
  *
- *     FAILPOINT("reserve-before-commit");                       // kill, stop, delay
- *     if (FAILPOINT_ERROR("evidence-write"))                    // also `error`: the caller takes its error
- * path return error_set(...);
+ *     FAILPOINT("reserve-before-commit");          // kill, stop, delay
+ *     if (FAILPOINT_ERROR("evidence-write"))       // also `error`: the caller takes its error path
+ *         return error_set(...);
  *
  * With -DTENURE_FAILPOINTS=ON the environment variable TENURE_FAILPOINT holds comma-separated NAME:kill,
  * NAME:stop, NAME:error, NAME:delay=MS or NAME:kill@N (the Nth time). Every point is collected by the linker,

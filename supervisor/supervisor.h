@@ -1,13 +1,14 @@
 /*
  * The process that holds an attempt and does its work: one event loop (sd-event), one heartbeat, one guard.
  *
- *     supervisor_start(&options, &supervisor, err);          // signals blocked, heartbeat and guard running
- *     supervisor_spawn(supervisor, &request, err);           // through the gate; journal: started
- *     while (supervisor_next(supervisor, &event, err) == RESULT_OK)   // turns the loop until something
- * happened if (event.kind == SUPERVISOR_JOB_FINISHED) ...              // job_outcome_done(&event.outcome)
- *     supervisor_end_work(supervisor, ...);                  // TERM, grace, KILL, and a check that nothing
- * is left supervisor_drain(supervisor);                          // heartbeat ended; now settle
- *     supervisor_free(supervisor);                           // guard ended, signal mask restored
+ *     supervisor_start(&options, &supervisor, err);     // signals blocked, heartbeat and guard running
+ *     supervisor_spawn(supervisor, &request, err);      // through the gate; journal: started
+ *     while (supervisor_next(supervisor, &event, err) == RESULT_OK)      // until something happened
+ *         if (event.kind == SUPERVISOR_JOB_FINISHED)
+ *             ... job_outcome_done(&event.outcome);
+ *     supervisor_end_work(supervisor, ...);             // TERM, grace, KILL; nothing is left
+ *     supervisor_drain(supervisor, err);                // heartbeat ended; now settle
+ *     supervisor_free(supervisor);                      // guard ended, signal mask restored
  *
  * When exit status 0 alone is no pass (request.judged), the journal learns of it from the caller, by
  * supervisor_judge(), once it has looked at what the job left; of every other end the supervisor tells

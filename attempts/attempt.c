@@ -3,6 +3,7 @@
  *
  *     passed            settled by its owner: everything asked for was done
  *     producer-failed   a producer ended with a failure
+ *     not-proved        something that the proof needs was missing once producers had run: a tool, the key
  *     command-failed    the command of `run` ended with a failure
  *     not-started       the command of `run` could not be started
  *     tree-moved        the candidate changed while it was being proven

@@ -220,6 +220,27 @@ static enum result work(struct run *run, struct error *err)
 
 /* ---- 5. the end: one settlement, whatever happened ---- */
 
+static bool has_run(const struct run *run)
+{
+    for (size_t i = 0; i < run->config.producer_count; i++)
+        if (run->steps[i].inputs != NULL || (run->steps[i].state == STEP_ENDED && !run->steps[i].reuse))
+            return true;
+    return false;
+}
+
+/* To be refused means that nothing ran. What shows later, a tool or the key that is there no more, is a
+ * verdict: this tree could not be proved. */
+static enum outcome outcome_of_work(const struct run *run, enum result work_result)
+{
+    enum outcome outcome = outcome_of_result(work_result);
+    return outcome == OUTCOME_REFUSED && has_run(run) ? OUTCOME_NEGATIVE : outcome;
+}
+
+static const char *code_of_trouble(enum outcome outcome)
+{
+    return outcome == OUTCOME_LOST ? "lease-lost" : outcome == OUTCOME_NEGATIVE ? "not-proved" : "internal";
+}
+
 static struct hold_ending ending_of(struct run *run, enum result work_result, const struct error *trouble)
 {
     if (run->moved)
@@ -228,9 +249,9 @@ static struct hold_ending ending_of(struct run *run, enum result work_result, co
             .reason_text = trouble->message,
             .exit_code = EXITS[OUTCOME_MOVED].status};
     if (work_result != RESULT_OK) {
-        enum outcome outcome = outcome_of_result(work_result);
+        enum outcome outcome = outcome_of_work(run, work_result);
         return (struct hold_ending){.state = ATTEMPT_FAILED,
-            .reason_code = outcome == OUTCOME_LOST ? "lease-lost" : "internal",
+            .reason_code = code_of_trouble(outcome),
             .reason_text = trouble->message,
             .exit_code = EXITS[outcome].status};
     }
@@ -292,8 +313,9 @@ static enum result finish(struct run *run, enum result work_result, struct error
 
     struct hold_result end = {0};
     enum result settled = hold_end(STEAL(run->hold), &ending, &end, err);
-    bool own_error = work_result != RESULT_OK && !run->moved && !stopped && !end.lost && end.signal == 0;
-    if (own_error)
+    bool verdict = run->moved || end.lost || end.signal || stopped ||
+                   outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
+    if (work_result != RESULT_OK && !verdict)
         settled = error_move(err, trouble);
     else if (settled == RESULT_OK || settled == RESULT_RETIRED) {
         if (settled == RESULT_RETIRED)

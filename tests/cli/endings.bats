@@ -131,3 +131,18 @@ teardown() { sandbox_end; }
     [ "$(find .git "$XDG_STATE_HOME" "$XDG_CONFIG_HOME" -printf '%p %T@ %C@\n' | sort)" = "$before" ]
     [ ! -e .git/tenure-checkout ]
 }
+
+@test "what is missing only after something has run is a verdict, and not a refusal" {
+    printf '/tool\n' >.gitignore && printf '#!/bin/sh\n' >tool && chmod +x tool
+    config '{first: {run: "rm -f tool"}, second: {run: "true", needs: ["first"], tools: ["./tool"]}}'
+    exits 1
+    was first=ran second=-
+    [ "$(tenure log --json | jq -r '.attempts[0].reason.code')" = not-proved ]
+    exits 2 # and now nothing runs
+
+    config "{open: {run: \"chmod 644 '$XDG_CONFIG_HOME/tenure/keys/default.key'\"}}"
+    exits 1
+    was open=ran
+    says 'open to others'
+    exits 2
+}

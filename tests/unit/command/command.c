@@ -133,9 +133,30 @@ static void test_nothing_outlives_it(void **state)
     assert_int_equal(kill((pid_t)atoi(text.bytes), 0), -1);
 }
 
+/* The journal has the same from the same function: an attached terminal exits alike. */
+static void test_exit_of_what_did_not_start(_unused_ void **state)
+{
+    static const struct {
+        enum spawn_step step;
+        int status;
+    } CASES[] = {{SPAWN_NOT_FOUND, 127}, {SPAWN_NOT_EXECUTABLE, 126}, {SPAWN_NO_INTERPRETER, 126},
+        {SPAWN_EXEC, 126}, {SPAWN_TOO_LONG, 126}, {SPAWN_LAPSED, 124}, {SPAWN_FORK, 125}};
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct command_result result = {.exit_code = -1, .signal = -1, .failure = {.step = CASES[i].step}};
+        assert_int_equal(command_exit(&result), CASES[i].status);
+    }
+    struct command_result killed = {.started = true, .exit_code = -1, .signal = SIGSEGV};
+    assert_int_equal(command_exit(&killed), 128 + SIGSEGV);
+    killed.lost = true;
+    assert_int_equal(command_exit(&killed), 124);
+    killed.stop_signal = SIGTERM;
+    assert_int_equal(command_exit(&killed), 128 + SIGTERM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exit_of_what_did_not_start),
         cmocka_unit_test_setup_teardown(test_status_is_passed_on, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_not_started, state_begin, state_end),
         cmocka_unit_test_setup_teardown(test_marks, state_begin, state_end),

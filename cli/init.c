@@ -18,13 +18,14 @@
 struct made {
     char *path; /* of the configuration */
     bool config_made, key_made;
-    const char *kind; /* what was found */
+    struct starter starter;
     struct public_key key;
 };
 
 static void made_done(struct made *made)
 {
     free(made->path);
+    starter_done(&made->starter);
     public_key_done(&made->key);
 }
 
@@ -51,14 +52,14 @@ static enum result find_top(char **ret, struct error *err)
 
 static enum result make_config(const char *top, struct made *ret, struct error *err)
 {
-    _cleanup_(text_done) struct text text = {0};
-    _cleanup_(fd_cleanup) int top_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_cleanup) int top_fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top_fd < 0)
         return error_errno(err, errno, "cannot open %s", top);
     ret->path = mem_format("%s/" CONFIG_NAME, top);
-    enum result r = starter_make(top_fd, &text, &ret->kind, err);
+    enum result r = starter_make(top_fd, &ret->starter, err);
     if (r == RESULT_OK)
-        r = file_write_atomic(ret->path, 0644, true, text.bytes, text.length, err);
+        r = file_write_atomic(
+            ret->path, 0644, true, ret->starter.config.bytes, ret->starter.config.length, err);
     ret->config_made = r == RESULT_OK;
     if (r != RESULT_CONFLICT)
         return r;
@@ -82,7 +83,9 @@ static int print_json(const struct cli *cli, const struct made *made)
     struct json_object *document = report_document(cli, EXITS[OUTCOME_DONE].name, 0);
     json_object_object_add(document, "config", json_from_bytes(made->path, strlen(made->path)));
     json_add_boolean(document, "config_made", made->config_made);
-    json_add_string(document, "found", made->config_made ? made->kind : NULL);
+    json_add_string(document, "found", made->config_made ? made->starter.kind : NULL);
+    json_add_string(document, "chores",
+        made->config_made && made->starter.chores.length > 0 ? made->starter.chores.bytes : NULL);
     json_add_boolean(document, "key_made", made->key_made);
     json_add_string(document, "key_id", made->key_made ? made->key.id : NULL);
     return report_json(cli, document, 0);
@@ -91,10 +94,10 @@ static int print_json(const struct cli *cli, const struct made *made)
 static int print(const struct cli *cli, const struct made *made)
 {
     _cleanup_(text_done) struct text text = {0};
-    bool found = made->config_made && strcmp(made->kind, "none") != 0;
+    bool found = made->config_made && strcmp(made->starter.kind, "none") != 0;
     _cleanup_(mem_free) char *sentence =
         !made->config_made ? mem_format("kept %s as it is", made->path)
-        : found            ? mem_format("wrote %s for what was found: %s", made->path, made->kind)
+        : found            ? mem_format("wrote %s for what was found: %s", made->path, made->starter.kind)
                            : mem_format("wrote %s: fill in the command that tests this tree", made->path);
     if (cli->options.json)
         return print_json(cli, made);
@@ -103,10 +106,12 @@ static int print(const struct cli *cli, const struct made *made)
     verdict_line(&cli->out, true, sentence, NULL, -1, &text);
     if (made->key_made)
         verdict_line(&cli->out, true, "made a key", made->key.id, -1, &text);
+    if (made->config_made && made->starter.chores.length > 0)
+        text_addf(&text, "  next: %s\n", made->starter.chores.bytes);
     if (made->config_made)
         text_addf(&text,
-            "  next: look at it, then  git add %s && git commit -m 'Prove this tree' && tenure done\n",
-            CONFIG_NAME);
+            "  next: look at it, then  git add %s%s && git commit -m 'Prove this tree' && tenure done\n",
+            CONFIG_NAME, made->starter.ignores ? " .gitignore" : "");
     else
         text_add(&text, "  next: tenure done\n");
     return report_print(cli, &text, 0);

@@ -1,6 +1,5 @@
 #include "completion/demand/starter.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -8,11 +7,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/files.h"
 #include "base/json_table.h"
 #include "base/memory.h"
+#include "completion/repository/candidate.h"
 
 /* Where editors find the schema: the build says where it is installed to. */
 #ifndef TENURE_SCHEMA_URL
@@ -24,16 +23,38 @@
 
 /* ---- looking ---- */
 
-static bool has(int top_fd, const char *path)
+/* The files that git has, or would have after `git add`: an empty directory is nothing, and neither is what
+ * is ignored. */
+struct tree {
+    int top_fd;
+    struct text listing; /* paths, each ended by a NUL */
+};
+
+static void tree_done(struct tree *tree)
 {
-    return faccessat(top_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    text_done(&tree->listing);
+}
+
+static const char *next_path(const struct tree *tree, const char *path)
+{
+    const char *next = path ? path + strlen(path) + 1 : tree->listing.bytes;
+    return tree->listing.length > 0 && next < tree->listing.bytes + tree->listing.length ? next : NULL;
+}
+
+static bool has(const struct tree *tree, const char *file)
+{
+    for (const char *path = next_path(tree, NULL); path; path = next_path(tree, path))
+        if (strcmp(path, file) == 0)
+            return true;
+    return false;
 }
 
 /* Some line of the file matches one of the patterns (fnmatch(3), NULL-terminated). */
-static bool file_says(int top_fd, const char *path, const char *const *patterns)
+static bool file_says(const struct tree *tree, const char *path, const char *const *patterns)
 {
     _cleanup_(text_done) struct text text = {0};
-    if (file_read(top_fd, path, false, PEEK_LIMIT_BYTES, &text, NULL) != RESULT_OK || !text.length)
+    if (!has(tree, path) ||
+        file_read(tree->top_fd, path, false, PEEK_LIMIT_BYTES, &text, NULL) != RESULT_OK || !text.length)
         return false;
     char *rest = text.bytes;
     for (char *line = strsep(&rest, "\r\n"); line; line = strsep(&rest, "\r\n"))
@@ -43,21 +64,26 @@ static bool file_says(int top_fd, const char *path, const char *const *patterns)
     return false;
 }
 
-/* Some file of the directory matches one of the patterns. */
-static bool directory_has(int top_fd, const char *path, const char *const *patterns)
+/* The name of a file that lies directly in the directory ("." is the top); NULL when it does not. */
+static const char *name_in(const char *path, const char *directory)
 {
-    int fd = openat(top_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        fd_close(fd);
-        return false;
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    if (strcmp(directory, ".") == 0)
+        return slash ? NULL : path;
+    return slash && strlen(directory) == length && strncmp(path, directory, length) == 0 ? slash + 1 : NULL;
+}
+
+/* Some file of the directory matches one of the patterns. */
+static bool directory_has(const struct tree *tree, const char *directory, const char *const *patterns)
+{
+    for (const char *path = next_path(tree, NULL); path; path = next_path(tree, path)) {
+        const char *name = name_in(path, directory);
+        for (const char *const *pattern = patterns; name && *pattern; pattern++)
+            if (fnmatch(*pattern, name, FNM_PERIOD) == 0)
+                return true;
     }
-    bool found = false;
-    for (struct dirent *entry = readdir(directory); entry && !found; entry = readdir(directory))
-        for (const char *const *pattern = patterns; *pattern && !found; pattern++)
-            found = fnmatch(*pattern, entry->d_name, FNM_PERIOD) == 0;
-    closedir(directory);
-    return found;
+    return false;
 }
 
 /* ---- writing ---- */
@@ -104,53 +130,55 @@ static void add_procedure(struct json_object *root, const char *name, const char
 
 struct kind {
     const char *name;
-    bool (*found)(int top_fd);
+    bool (*found)(const struct tree *tree);
     /* Adds producers, and perhaps procedures to the root. */
-    void (*write)(int top_fd, struct json_object *root, struct json_object *producers);
+    void (*write)(const struct tree *tree, struct json_object *root, struct json_object *producers);
+    const char *leaves[WORDS_MAX]; /* directories that its runs leave behind, wherever; NULL-terminated */
+    const char *lock;              /* file that a run would make when it is not committed */
 };
 
-static const char *makefile(int top_fd)
+static const char *makefile(const struct tree *tree)
 {
     static const char *const NAMES[] = {"GNUmakefile", "makefile", "Makefile"}; /* in make's own order */
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
-        if (has(top_fd, NAMES[i]))
+        if (has(tree, NAMES[i]))
             return NAMES[i];
     return NULL;
 }
 
-static bool make_found(int top_fd)
+static bool make_found(const struct tree *tree)
 {
-    return makefile(top_fd) != NULL;
+    return makefile(tree) != NULL;
 }
 
-static bool make_has_target(int top_fd, const char *target)
+static bool make_has_target(const struct tree *tree, const char *target)
 {
     _cleanup_(mem_free) char *alone = mem_format("%s:*", target);
     _cleanup_(mem_free) char *spaced = mem_format("%s[ \t]*:*", target);
     const char *const patterns[] = {alone, spaced, NULL};
-    return file_says(top_fd, makefile(top_fd), patterns);
+    return file_says(tree, makefile(tree), patterns);
 }
 
 /* One producer: what a build leaves behind is not known here, and a test that is run without it fails. */
-static void make_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void make_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
     (void)root;
-    if (make_has_target(top_fd, "check"))
+    if (make_has_target(tree, "check"))
         add_producer(producers, &(struct draft){.name = "check", .run = "make check", .tools = {"make"}});
-    else if (make_has_target(top_fd, "test"))
+    else if (make_has_target(tree, "test"))
         add_producer(producers, &(struct draft){.name = "test", .run = "make test", .tools = {"make"}});
     else
         add_producer(producers, &(struct draft){.name = "build", .run = "make", .tools = {"make"}});
 }
 
-static bool cmake_found(int top_fd)
+static bool cmake_found(const struct tree *tree)
 {
-    return has(top_fd, "CMakeLists.txt");
+    return has(tree, "CMakeLists.txt");
 }
 
-static void cmake_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void cmake_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
-    (void)top_fd;
+    (void)tree;
     (void)root;
     add_producer(producers, &(struct draft){.name = "test",
                                 .run = "cmake -S . -B build && cmake --build build && "
@@ -158,14 +186,14 @@ static void cmake_write(int top_fd, struct json_object *root, struct json_object
                                 .tools = {"cmake", "ctest"}});
 }
 
-static bool meson_found(int top_fd)
+static bool meson_found(const struct tree *tree)
 {
-    return has(top_fd, "meson.build");
+    return has(tree, "meson.build");
 }
 
-static void meson_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void meson_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
-    (void)top_fd;
+    (void)tree;
     (void)root;
     add_producer(producers,
         &(struct draft){.name = "test",
@@ -173,18 +201,18 @@ static void meson_write(int top_fd, struct json_object *root, struct json_object
             .tools = {"meson", "ninja"}});
 }
 
-static bool npm_found(int top_fd)
+static bool npm_found(const struct tree *tree)
 {
-    return has(top_fd, "package.json");
+    return has(tree, "package.json");
 }
 
 /* What `npm init` writes where there are no tests counts as none. */
-static bool npm_has_script(int top_fd, const char *name)
+static bool npm_has_script(const struct tree *tree, const char *name)
 {
     _cleanup_(text_done) struct text text = {0};
     struct json_document document = {0};
     struct json_object *scripts, *script;
-    if (file_read(top_fd, "package.json", false, PEEK_LIMIT_BYTES, &text, NULL) != RESULT_OK ||
+    if (file_read(tree->top_fd, "package.json", false, PEEK_LIMIT_BYTES, &text, NULL) != RESULT_OK ||
         json_document_parse(text.bytes ? text.bytes : "", text.length, "package.json", &document, NULL) !=
             RESULT_OK)
         return false;
@@ -196,76 +224,79 @@ static bool npm_has_script(int top_fd, const char *name)
     return found;
 }
 
-static void npm_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void npm_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
     static const char *const SCRIPTS[][2] = {
         {"lint", "npm run lint"}, {"test", "npm test"}, {"build", "npm run build"}};
     add_procedure(
-        root, "install", has(top_fd, "package-lock.json") ? "npm ci" : "npm install --no-package-lock");
+        root, "install", has(tree, "package-lock.json") ? "npm ci" : "npm install --no-package-lock");
     for (size_t i = 0; i < ARRAY_SIZE(SCRIPTS); i++)
-        if (npm_has_script(top_fd, SCRIPTS[i][0]))
+        if (npm_has_script(tree, SCRIPTS[i][0]))
             add_producer(
                 producers, &(struct draft){.name = SCRIPTS[i][0], .run = SCRIPTS[i][1], .tools = {"node"}});
     if (json_object_object_length(producers) == 0)
         add_producer(producers, &(struct draft){.name = "test", .run = "npm test", .tools = {"node"}});
 }
 
-static bool cargo_found(int top_fd)
+static bool cargo_found(const struct tree *tree)
 {
-    return has(top_fd, "Cargo.toml");
+    return has(tree, "Cargo.toml");
 }
 
-static void cargo_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void cargo_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
     add_producer(producers, &(struct draft){.name = "test",
-                                .run = has(top_fd, "Cargo.lock") ? "cargo test --locked" : "cargo test",
+                                .run = has(tree, "Cargo.lock") ? "cargo test --locked" : "cargo test",
                                 .tools = {"cargo", "rustc"}});
     (void)root;
 }
 
-static bool go_found(int top_fd)
+static bool go_found(const struct tree *tree)
 {
-    return has(top_fd, "go.mod");
+    return has(tree, "go.mod");
 }
 
-static void go_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void go_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
-    (void)top_fd;
+    (void)tree;
     (void)root;
     add_producer(producers, &(struct draft){.name = "vet", .run = "go vet ./...", .tools = {"go"}});
     add_producer(producers, &(struct draft){.name = "test", .run = "go test ./...", .tools = {"go"}});
 }
 
-static bool python_found(int top_fd)
+static const char *const PYTHON_TESTS[] = {"test_*.py", "*_test.py", NULL};
+
+static bool python_found(const struct tree *tree)
 {
-    static const char *const TESTS[] = {"test_*.py", "*_test.py", NULL};
-    return has(top_fd, "pyproject.toml") || has(top_fd, "setup.py") || has(top_fd, "setup.cfg") ||
-           has(top_fd, "tox.ini") || has(top_fd, "pytest.ini") || has(top_fd, "requirements.txt") ||
-           directory_has(top_fd, ".", TESTS) || directory_has(top_fd, "tests", TESTS) ||
-           directory_has(top_fd, "test", TESTS);
+    return has(tree, "pyproject.toml") || has(tree, "setup.py") || has(tree, "setup.cfg") ||
+           has(tree, "tox.ini") || has(tree, "pytest.ini") || has(tree, "requirements.txt") ||
+           directory_has(tree, ".", PYTHON_TESTS) || directory_has(tree, "tests", PYTHON_TESTS) ||
+           directory_has(tree, "test", PYTHON_TESTS);
 }
 
-static bool python_uses_pytest(int top_fd)
+static bool python_uses_pytest(const struct tree *tree)
 {
     static const char *const FILES[] = {"pyproject.toml", "setup.cfg", "setup.py", "tox.ini",
         "requirements.txt", "requirements-dev.txt", "dev-requirements.txt"};
     static const char *const SAYS[] = {"*pytest*", NULL};
-    if (has(top_fd, "pytest.ini") || has(top_fd, "conftest.py") || has(top_fd, "tests/conftest.py"))
+    if (has(tree, "pytest.ini") || has(tree, "conftest.py") || has(tree, "tests/conftest.py"))
         return true;
     for (size_t i = 0; i < ARRAY_SIZE(FILES); i++)
-        if (file_says(top_fd, FILES[i], SAYS))
+        if (file_says(tree, FILES[i], SAYS))
             return true;
     return false;
 }
 
-static void python_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void python_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
     (void)root;
     const char *run = "python3 -m unittest discover";
-    if (python_uses_pytest(top_fd))
+    if (python_uses_pytest(tree))
         run = "python3 -m pytest";
-    else if (has(top_fd, "tests"))
-        run = "python3 -m unittest discover -s tests -t .";
+    else if (has(tree, "tests/__init__.py"))
+        run = "python3 -m unittest discover -s tests -t ."; /* -t wants a package */
+    else if (directory_has(tree, "tests", PYTHON_TESTS))
+        run = "python3 -m unittest discover -s tests";
     add_producer(producers, &(struct draft){.name = "test", .run = run, .tools = {"python3"}});
 }
 
@@ -273,34 +304,34 @@ static const char *const SHELL_DIRECTORIES[] = {".", "bin", "scripts", "tools", 
 static const char *const BATS_DIRECTORIES[][2] = {
     {"test", "bats test"}, {"tests", "bats tests"}, {".", "bats ."}};
 
-static const char *bats_command(int top_fd)
+static const char *bats_command(const struct tree *tree)
 {
     static const char *const TESTS[] = {"*.bats", NULL};
     for (size_t i = 0; i < ARRAY_SIZE(BATS_DIRECTORIES); i++)
-        if (directory_has(top_fd, BATS_DIRECTORIES[i][0], TESTS))
+        if (directory_has(tree, BATS_DIRECTORIES[i][0], TESTS))
             return BATS_DIRECTORIES[i][1];
     return NULL;
 }
 
-static bool shell_has_scripts(int top_fd)
+static bool shell_has_scripts(const struct tree *tree)
 {
     static const char *const SCRIPTS[] = {"*.sh", "*.bash", NULL};
     for (size_t i = 0; i < ARRAY_SIZE(SHELL_DIRECTORIES); i++)
-        if (directory_has(top_fd, SHELL_DIRECTORIES[i], SCRIPTS))
+        if (directory_has(tree, SHELL_DIRECTORIES[i], SCRIPTS))
             return true;
     return false;
 }
 
-static bool shell_found(int top_fd)
+static bool shell_found(const struct tree *tree)
 {
-    return shell_has_scripts(top_fd) || bats_command(top_fd);
+    return shell_has_scripts(tree) || bats_command(tree);
 }
 
-static void shell_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void shell_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
     (void)root;
-    const char *bats = bats_command(top_fd);
-    if (shell_has_scripts(top_fd))
+    const char *bats = bats_command(tree);
+    if (shell_has_scripts(tree))
         add_producer(producers, &(struct draft){.name = "lint",
                                     .run = "git ls-files -z -- '*.sh' '*.bash' | xargs -0 shellcheck",
                                     .tools = {"shellcheck"}});
@@ -308,16 +339,16 @@ static void shell_write(int top_fd, struct json_object *root, struct json_object
         add_producer(producers, &(struct draft){.name = "test", .run = bats, .tools = {"bats"}});
 }
 
-static bool anything(int top_fd)
+static bool anything(const struct tree *tree)
 {
-    (void)top_fd;
+    (void)tree;
     return true;
 }
 
 /* Fails until somebody has filled it in: a Proof of nothing would be worse than none. */
-static void none_write(int top_fd, struct json_object *root, struct json_object *producers)
+static void none_write(const struct tree *tree, struct json_object *root, struct json_object *producers)
 {
-    (void)top_fd;
+    (void)tree;
     (void)root;
     add_producer(
         producers, &(struct draft){.name = "test",
@@ -326,38 +357,80 @@ static void none_write(int top_fd, struct json_object *root, struct json_object 
 
 /* The first that is found counts. */
 static const struct kind KINDS[] = {
-    {"make", make_found, make_write},
-    {"cmake", cmake_found, cmake_write},
-    {"meson", meson_found, meson_write},
-    {"npm", npm_found, npm_write},
-    {"cargo", cargo_found, cargo_write},
-    {"go", go_found, go_write},
-    {"python", python_found, python_write},
-    {"shell", shell_found, shell_write},
-    {"none", anything, none_write},
+    {"make", make_found, make_write, {NULL}, NULL},
+    {"cmake", cmake_found, cmake_write, {"/build/"}, NULL},
+    {"meson", meson_found, meson_write, {"/build/"}, NULL},
+    {"npm", npm_found, npm_write, {"/node_modules/"}, NULL},
+    {"cargo", cargo_found, cargo_write, {"/target/"}, "Cargo.lock"},
+    {"go", go_found, go_write, {NULL}, NULL},
+    {"python", python_found, python_write, {"__pycache__/"}, NULL},
+    {"shell", shell_found, shell_write, {NULL}, NULL},
+    {"none", anything, none_write, {NULL}, NULL},
 };
 
-static const struct kind *kind_find(int top_fd)
+static const struct kind *kind_find(const struct tree *tree)
 {
     const struct kind *kind = KINDS;
-    while (!kind->found(top_fd))
+    while (!kind->found(tree))
         kind++;
     return kind;
 }
 
-enum result starter_make(int top_fd, struct text *ret, const char **ret_kind, struct error *err)
+/* ---- what has to be done besides ---- */
+
+/* Something in it would be ignored. */
+static bool is_ignored(int top_fd, const char *line)
 {
-    if (fcntl(top_fd, F_GETFD) < 0)
-        return error_errno(err, errno, "cannot look into the work tree");
-    const struct kind *kind = kind_find(top_fd);
+    _cleanup_(mem_free) char *path = mem_format("%sx", line + (*line == '/'));
+    return repository_ignores(collect_runner(), top_fd, path);
+}
+
+static void add_chores(const struct tree *tree, const struct kind *kind, struct starter *starter)
+{
+    struct text *ret = &starter->chores;
+    const char *between = "add ";
+    for (const char *const *line = kind->leaves; *line; line++) {
+        if (is_ignored(tree->top_fd, *line))
+            continue;
+        text_addf(ret, "%s%s", between, *line);
+        between = ", ";
+    }
+    starter->ignores = ret->length > 0;
+    if (starter->ignores)
+        text_add(ret, " to .gitignore");
+    if (kind->lock && !has(tree, kind->lock))
+        text_addf(ret, "%scommit %s", ret->length > 0 ? "; " : "", kind->lock);
+}
+
+static void write_config(const struct tree *tree, const struct kind *kind, struct text *ret)
+{
     struct json_object *root = json_object_new_object(), *producers = json_object_new_object();
     json_object_object_add(root, "$schema", json_object_new_string(TENURE_SCHEMA_URL));
-    kind->write(top_fd, root, producers);
+    kind->write(tree, root, producers);
     json_object_object_add(root, "producers", producers);
     text_add(ret, json_object_to_json_string_ext(root,
                       JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
     text_add(ret, "\n");
     json_object_put(root);
-    *ret_kind = kind->name;
+}
+
+enum result starter_make(int top_fd, struct starter *ret, struct error *err)
+{
+    _cleanup_(tree_done) struct tree tree = {.top_fd = top_fd};
+    if (fcntl(top_fd, F_GETFD) < 0)
+        return error_errno(err, errno, "cannot look into the work tree");
+    enum result r = repository_files(collect_runner(), top_fd, &tree.listing, err);
+    if (r != RESULT_OK)
+        return r;
+    const struct kind *kind = kind_find(&tree);
+    *ret = (struct starter){.kind = kind->name};
+    write_config(&tree, kind, &ret->config);
+    add_chores(&tree, kind, ret);
     return RESULT_OK;
+}
+
+void starter_done(struct starter *starter)
+{
+    text_done(&starter->config);
+    text_done(&starter->chores);
 }

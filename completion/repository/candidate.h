@@ -116,6 +116,12 @@ _must_use_ enum result candidate_changed(struct runner *runner, const struct can
 /* The bytes of a file of a commit (git show COMMIT:PATH); ABSENT when it has none. */
 _must_use_ enum result repository_show(struct runner *runner, const char *directory, const char *commit,
     const char *path, struct text *ret, struct error *err);
+/* The files that git has, or would have after `git add`, by the user's own settings: paths, each ended by a
+ * NUL. Also of a repository without a commit. */
+_must_use_ enum result repository_files(
+    struct runner *runner, int top_fd, struct text *ret, struct error *err);
+/* Whether git would pass over this path, which need not exist. */
+_must_use_ bool repository_ignores(struct runner *runner, int top_fd, const char *path);
 /* Resolves what a person typed (HEAD, a branch, an abbreviation) to commit and tree. ABSENT when unknown. */
 _must_use_ enum result repository_resolve(struct runner *runner, const char *directory, const char *typed,
     char **ret_commit, char **ret_tree, struct error *err);

@@ -226,6 +226,20 @@ project() { # project KIND: a repository that looks like one
     [ "$(jq -r '."$schema"' tenure.json)" = "file://$prefix/share/tenure/tenure.schema.json" ]
 }
 
+@test "init says what the first run would stumble over" {
+    repository
+    rm -f tenure.json
+    touch Cargo.toml
+    run tenure init
+    assert_exit 0
+    assert_says 'next: add /target/ to .gitignore; commit Cargo.lock' 'git add tenure.json .gitignore'
+    rm tenure.json
+    echo target >.gitignore
+    touch Cargo.lock
+    run tenure init
+    [[ $output != *'add /target/'* && $output != *'commit Cargo.lock'* ]]
+}
+
 @test "-n is --dry-run of done and of journal, and the number of log" {
     repository
     config '{p: {run: "touch made"}}'

@@ -48,7 +48,9 @@ struct run {
     bool looked;        /* the tree was looked at since the last turn of the loop */
     bool moved;
     bool failed;
-    char *failure; /* sentence about the first failure */
+    char *failure; /* sentence about the first failure, in the end about all */
+    struct text failed_names;
+    size_t failed_count;
 };
 
 /* ---- plan.c ---- */

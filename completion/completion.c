@@ -401,6 +401,7 @@ static void run_done(struct run *run)
     free(run->demanded);
     free(run->repository);
     free(run->failure);
+    text_done(&run->failed_names);
     config_done(&run->config);
     candidate_done(&run->candidate);
 }

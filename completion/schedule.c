@@ -9,6 +9,8 @@
 #include "completion/completion-private.h"
 #include "completion/demand/pathspec.h"
 
+#define FAILED_SHOWN 10
+
 #define JOB_FILES 4  /* of each job */
 #define OWN_FILES 28 /* of the run itself, and while git looks at the tree */
 
@@ -26,13 +28,26 @@ static void record_note(struct run *run, const char *text)
     (void)!record(run, &event, JOURNAL_LAZY, &ignored);
 }
 
-static void fail(struct run *run, char *sentence)
+/* The first one's sentence is what the run is told by; of several, their names. Takes over the sentence. */
+static void fail(struct run *run, const char *name, char *sentence)
 {
     run->failed = true;
+    if (run->failed_count++ < FAILED_SHOWN)
+        text_addf(&run->failed_names, "%s%s", run->failed_count > 1 ? ", " : "", name);
     if (run->failure == NULL)
         run->failure = sentence;
     else
         free(sentence);
+}
+
+static void sum_up_failures(struct run *run, size_t demanded)
+{
+    if (run->failed_count < 2)
+        return;
+    free(run->failure);
+    if (run->failed_count > FAILED_SHOWN)
+        text_addf(&run->failed_names, " and %zu more", run->failed_count - FAILED_SHOWN);
+    run->failure = mem_format("%zu of %zu failed: %s", run->failed_count, demanded, run->failed_names.bytes);
 }
 
 static size_t count_state(const struct run *run, enum step_state state)
@@ -237,8 +252,9 @@ static enum result finish_step(
     if (r != RESULT_OK)
         return r;
     if (!step->evidence.passed && !is_stopped(run))
-        fail(run, mem_format("%s: %s", step->producer->name,
-                      step->evidence.text ? step->evidence.text : step->evidence.verdict));
+        fail(run, step->producer->name,
+            mem_format("%s: %s", step->producer->name,
+                step->evidence.text ? step->evidence.text : step->evidence.verdict));
     if (run->options->dirty || is_stopped(run))
         return RESULT_OK;
     return put_evidence(run, step, err);
@@ -294,7 +310,7 @@ static enum result reuse_step(struct run *run, struct step *step, struct error *
 {
     step->state = STEP_ENDED;
     if (!step->evidence.passed)
-        fail(run,
+        fail(run, step->producer->name,
             mem_format("%s failed before, and nothing that it depends on changed", step->producer->name));
     return note_reuse(run, step, err);
 }
@@ -408,8 +424,9 @@ static enum result await_procedure(struct run *run, const struct procedure *proc
         if (event.kind != SUPERVISOR_JOB_FINISHED && event.kind != SUPERVISOR_IDLE)
             continue;
         if (event.kind == SUPERVISOR_JOB_FINISHED && event.outcome.verdict != JOB_PASSED && !is_stopped(run))
-            fail(run, mem_format("procedure %s: %s", procedure->name,
-                          event.outcome.text ? event.outcome.text : job_verdict_name(event.outcome.verdict)));
+            fail(run, procedure->name,
+                mem_format("procedure %s: %s", procedure->name,
+                    event.outcome.text ? event.outcome.text : job_verdict_name(event.outcome.verdict)));
         job_outcome_done(&event.outcome);
         return RESULT_OK;
     }
@@ -505,5 +522,6 @@ enum result schedule_run(struct run *run, struct error *err)
     if (r == RESULT_OK && work)
         r = run_procedures(run, PROCEDURE_AFTER, err);
     drop_the_rest(run);
+    sum_up_failures(run, run->config.producer_count - count_state(run, STEP_OUT));
     return r;
 }

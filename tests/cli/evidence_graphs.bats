@@ -65,6 +65,17 @@ before() { # before A B: A ended before B began
     grep -q met "$LOG"
 }
 
+@test "E6: several failures are named together" {
+    config '{x: {run: "exit 1"}, y: {run: "exit 2"}, z: {run: "exit 3"}, fine: {run: "true"}}'
+    exits 1 --keep-going
+    [ "$(doc .attempt.reason)" = '3 of 4 failed: x, y, z' ]
+    run tenure done --keep-going
+    assert_exit 1
+    [[ ${lines[-1]} == *'3 of 4 failed: x, y, z'* ]]
+    exits 1 --jobs 1 --rerun
+    [ "$(doc .attempt.reason)" = 'x: exited with status 1' ]
+}
+
 @test "E6: a need that fails: what needs it does not run, and with --keep-going the rest does" {
     config "{bad: {run: \"exit 3\"}, child: {run: \"$(note child)\", needs: [\"bad\"]}, grandchild: {run: \"$(note grandchild)\", needs: [\"child\"]}, free: {run: \"$(note free)\"}, freer: {run: \"$(note freer)\", needs: [\"free\"]}}"
     exits 1 --jobs 1

@@ -29,12 +29,15 @@ static bool is_directory(const char *path)
 
 static enum result directory_make_one(const char *path, mode_t mode, struct error *err)
 {
-    if (mkdir(path, mode) == 0 || is_directory(path))
+    if (mkdir(path, mode) == 0)
+        return RESULT_OK;
+    int error = errno; /* kept from the look, which sets its own */
+    if (is_directory(path))
         return RESULT_OK;
     /* Something else of that name is not "absent" and not "denied". */
-    if (errno == EEXIST)
+    if (error == EEXIST)
         return error_set(err, RESULT_INVALID, EEXIST, "%s is not a directory", path);
-    return files_error(err, errno, "create the directory", path);
+    return files_error(err, error, "create the directory", path);
 }
 
 enum result directory_make(const char *path, mode_t mode, struct error *err)

@@ -284,6 +284,24 @@ static void directories_are_made_with_parents(void **state)
     assert_int_not_equal(directory_make("file/below", 0700, NULL), RESULT_OK);
 }
 
+static void what_may_not_be_made_is_denied_not_absent(void **state _unused_)
+{
+    assert_int_equal(mkdir("closed", 0755), 0);
+    assert_int_equal(chmod("closed", 0555), 0);
+    assert_int_equal(chmod(".", 0755), 0);
+    pid_t pid = checked_fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && seteuid(65534) != 0)
+            _exit(2);
+        _cleanup_(error_done) struct error err = {0};
+        enum result r = directory_make("closed/a/b", 0700, &err);
+        _exit(r == RESULT_DENIED && strstr(err.message, "Permission denied") ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void remove_takes_everything_and_follows_nothing(void **state _unused_)
 {
     assert_int_equal(directory_make("outside", 0700, NULL), RESULT_OK);
@@ -392,6 +410,7 @@ int main(void)
 #endif
         TEST(digest_is_that_of_the_bytes),
         TEST(directories_are_made_with_parents),
+        TEST(what_may_not_be_made_is_denied_not_absent),
         TEST(remove_takes_everything_and_follows_nothing),
         TEST(remove_refuses_a_link_and_a_file),
         TEST(remove_takes_any_depth),

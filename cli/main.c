@@ -24,11 +24,13 @@ static void fill_descriptors(void)
             abort();
 }
 
-/* A terminal or a pipe that does not take our output is no reason to stop or to die. */
+/* A terminal or a pipe that does not take our output is no reason to stop or to die, nor is a file that may
+ * grow no further: that is an error, to be told like that of a full disk. */
 static void settle_signals(void)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static char *join(int argc, char **argv)

@@ -99,3 +99,16 @@ memory_kb() { awk '/^VmHWM/ { print $2 }' "/proc/$1/status"; }
     done
     none_marked
 }
+
+@test "S7: no file may grow further: an error as on a full disk, and not the end of the run by a signal" {
+    producers much='head -c 400000 /dev/zero; grep -c "^SigIgn:.*[1-9a-f]" /proc/self/status || true; sleep 0.2; echo end' after=true
+    run "$TENURE" done after # makes the store, which fits
+    assert_exit 0
+    run bash -c "ulimit -f 200 && exec '$TENURE' done much"
+    assert_exit 1
+    [[ $output == *"its output could not be kept"*"File too large"* ]]
+    [[ $("$TENURE" status --all) == 'no unfinished attempt'* ]]
+    # The command meets the limit as it would without us.
+    run bash -c "ulimit -f 200 && exec '$TENURE' run --subject s -- head -c 400000 /dev/zero >'$HOME/file'"
+    assert_exit $((128 + $(kill -l XFSZ)))
+}

@@ -68,7 +68,7 @@ static enum result file_check(const char *path, struct error *err)
     struct stat status = {0};
 
     if (stat(path, &status) != 0)
-        return errno == ENOENT ? error_set(err, RESULT_ABSENT, ENOENT, "%s: there is no store", path)
+        return errno == ENOENT ? error_set(err, RESULT_ABSENT, ENOENT, "there is no store at %s", path)
                                : fail_errno(errno, "look at the store", path, err);
     if (!S_ISREG(status.st_mode))
         return error_set(err, RESULT_INVALID, 0, "%s: not a regular file", path);

@@ -1,7 +1,9 @@
 /* `tenure attach`: reconnect to an attempt, here by its journal, elsewhere by its record. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/json_table.h"
 #include "base/memory.h"
@@ -23,7 +25,6 @@ struct followed {
     bool settled;
     int exit_code;
     char *state, *reason, *text, *proof, *last;
-    char *failed; /* the first producer that did */
     int64_t duration_ms;
 };
 
@@ -34,7 +35,6 @@ static void followed_done(struct followed *followed)
     free(followed->text);
     free(followed->proof);
     free(followed->last);
-    free(followed->failed);
 }
 
 static void keep(char **place, const char *string)
@@ -54,8 +54,6 @@ static void note_event(struct followed *followed, const struct journal_event *ev
         keep(&followed->text, event->text);
         keep(&followed->proof, event->proof);
     }
-    if (event->kind == JOURNAL_FINISHED && event->producer && !event_passed(event) && !followed->failed)
-        followed->failed = mem_string(event->producer);
     if (event->kind == JOURNAL_STARTED || event->kind == JOURNAL_FINISHED) {
         free(followed->last);
         followed->last = mem_format("%s %s", event->producer ? event->producer : "?",
@@ -102,11 +100,6 @@ static int tell_settled(const struct cli *cli, const struct followed *followed)
     _cleanup_(mem_free) char *sentence = settled_sentence(followed);
     _cleanup_(mem_free) char *proof =
         followed->proof && *followed->proof ? mem_format("Proof %.12s", followed->proof) : NULL;
-    if (followed->failed && followed->state && strcmp(followed->state, "failed") == 0) {
-        text_add(&text, "  reproduce: tenure done --rerun ");
-        look_add_foreign(&cli->out, &text, followed->failed);
-        text_add(&text, "\n");
-    }
     verdict_line(&cli->out, status == 0, sentence, proof, followed->duration_ms, &text);
     if (!cli->options.quiet || status != 0)
         (void)report_print(cli, &text, status);
@@ -118,13 +111,13 @@ static int tell_gone(const struct cli *cli, const struct followed *followed,
     const struct journal_header *header, const struct liveness *liveness)
 {
     _cleanup_(error_done) struct error err = {0};
-    error_set(&err, RESULT_RETIRED, 0,
-        "%s: its executor (%s on %s, pid %lld) is %s and left no outcome (%s)%s%s", followed->handle,
-        header->executor.user, header->executor.host, (long long)header->executor.pid,
-        owner_verdict_name(liveness->verdict), liveness->why ? liveness->why : "no more is known",
-        followed->last ? "; last known: " : "", followed->last ? followed->last : "");
-    error_remedy(
-        &err, "start it again: what it left is ended first; `tenure log` tells what became of the record");
+    _cleanup_(mem_free) char *owner = executor_text(&header->executor);
+    error_set(&err, RESULT_RETIRED, 0, "%s: its executor (%s) is %s and left no outcome (%s)%s%s",
+        followed->handle, owner, owner_verdict_name(liveness->verdict),
+        liveness->why ? liveness->why : "no more is known", followed->last ? "; last known: " : "",
+        followed->last ? followed->last : "");
+    error_remedy(&err, "start it again: what it left is ended first; or retire it: tenure cancel %s",
+        followed->handle);
     return report_error_as(cli, &err, OUTCOME_LOST);
 }
 
@@ -151,10 +144,46 @@ static void show_header(struct screen *screen, const struct follow *follow, cons
     screen_event(screen, &event);
 }
 
+/* ---- leaving it ---- */
+
+/* A signal handler is handed nothing. A second signal ends us at once: SA_RESETHAND. */
+static volatile sig_atomic_t detach_signal;
+
+static void on_detach(int signal)
+{
+    detach_signal = signal;
+}
+
+static void listen_for_detach(void)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < ARRAY_SIZE(SIGNALS); i++) {
+        struct sigaction action = {0};
+        if (sigaction(SIGNALS[i], NULL, &action) < 0 || action.sa_handler != SIG_DFL)
+            continue;
+        action = (struct sigaction){.sa_handler = on_detach, .sa_flags = (int)SA_RESETHAND};
+        sigaction(SIGNALS[i], &action, NULL);
+    }
+}
+
+static int tell_detached(const struct cli *cli, const struct followed *followed)
+{
+    int status = EXIT_SIGNAL_BASE + detach_signal;
+    _cleanup_(text_done) struct text text = {0};
+    if (cli->options.json) {
+        struct json_object *document = report_document(cli, "detached", status);
+        json_add_string(document, "handle", followed->handle);
+        return report_json(cli, document, status);
+    }
+    text_addf(&text, "detached; %s goes on\n", followed->handle);
+    report_complain(&text);
+    return status;
+}
+
 static enum result follow_all(
     struct follow *follow, struct screen *screen, struct followed *followed, struct error *err)
 {
-    for (;;) {
+    while (!detach_signal) {
         struct journal_event event = {0};
         enum result r = follow_next(follow, FOLLOW_MS, &event, err);
         if (r == RESULT_BUSY) {
@@ -167,6 +196,7 @@ static enum result follow_all(
         note_event(followed, &event);
         journal_event_done(&event);
     }
+    return error_set(err, RESULT_INTERRUPTED, 0, "detached");
 }
 
 static int attach_journal(struct cli *cli, const char *path)
@@ -186,13 +216,15 @@ static int attach_journal(struct cli *cli, const char *path)
         return report_error(cli, &err);
     }
     memcpy(followed.handle, follow_header(follow)->handle, sizeof(followed.handle));
+    listen_for_detach();
     show_header(screen, follow, path);
     r = follow_all(follow, screen, &followed, &err);
     screen_close(screen);
     struct liveness liveness = follow_verdict(follow);
-    int status = followed.settled     ? tell_settled(cli, &followed)
-                 : r == RESULT_ABSENT ? tell_gone(cli, &followed, follow_header(follow), &liveness)
-                                      : report_error(cli, &err);
+    int status = r == RESULT_INTERRUPTED ? tell_detached(cli, &followed)
+                 : followed.settled      ? tell_settled(cli, &followed)
+                 : r == RESULT_ABSENT    ? tell_gone(cli, &followed, follow_header(follow), &liveness)
+                                         : report_error(cli, &err);
     follow_close(follow);
     return status;
 }
@@ -227,7 +259,7 @@ static int tell_record(const struct cli *cli, const struct overview_entry *entry
         return status;
     }
     _cleanup_(text_done) struct text text = {0};
-    const char *name = attempt->journal_handle ? attempt->journal_handle : attempt->id;
+    const char *name = attempt_name(attempt);
     _cleanup_(mem_free) char *sentence =
         attempt_is_unfinished(attempt)
             ? mem_format("%s has lapsed: its owner on %s was last heard of some time ago", name,
@@ -305,10 +337,23 @@ static bool is_on_this_machine(const struct attempt *attempt)
 }
 
 /* Takes over `entry`. */
+static int tell_pruned(const struct cli *cli, struct overview_entry *entry)
+{
+    _cleanup_(error_done) struct error err = {0};
+    error_set(&err, RESULT_ABSENT, 0, "the journal of %s was pruned; it %s %s", attempt_name(&entry->attempt),
+        entry->attempt.state == ATTEMPT_CANCELLED ? "was" : "had", attempt_state_name(entry->attempt.state));
+    error_remedy(&err, "`tenure log --all` has its outcome");
+    overview_entry_done(entry);
+    return report_error(cli, &err);
+}
+
+/* Takes over `entry`. */
 static int attach_entry(struct cli *cli, const char *store_url, struct overview_entry *entry)
 {
     if (!is_on_this_machine(&entry->attempt))
         return attach_record(cli, store_url, entry);
+    if (!attempt_is_unfinished(&entry->attempt) && access(entry->attempt.journal_path, F_OK) != 0)
+        return tell_pruned(cli, entry);
     _cleanup_(mem_free) char *path = mem_string(entry->attempt.journal_path);
     overview_entry_done(entry);
     return attach_journal(cli, path);
@@ -317,10 +362,10 @@ static int attach_entry(struct cli *cli, const char *store_url, struct overview_
 static int attach_named(struct cli *cli, const char *typed)
 {
     char handle[HANDLE_SIZE];
-    _cleanup_(error_done) struct error err = {0}, handle_error = {0}, local_error = {0};
+    _cleanup_(error_done) struct error err = {0}, ignored = {0}, local_error = {0};
     _cleanup_(here_done) struct here here = {0};
     _cleanup_(mem_free) char *path = NULL;
-    bool is_handle = handle_parse(typed, handle, &handle_error) == RESULT_OK;
+    bool is_handle = handle_parse(typed, handle, &ignored) == RESULT_OK;
     if (is_handle && journal_locate(NULL, handle, &path, &local_error) == RESULT_OK)
         return attach_journal(cli, path);
     here_look(false, &here);
@@ -329,10 +374,6 @@ static int attach_named(struct cli *cli, const char *typed)
     enum result r = overview_find(store_url, typed, &entry, &err);
     if (r == RESULT_OK)
         return attach_entry(cli, store_url, &entry);
-    /* A mistyped handle is told apart from an unknown one. */
-    bool looks_like_handle = (typed[0] == 'T' || typed[0] == 't') && typed[1] == '-';
-    if (r == RESULT_ABSENT && !is_handle && looks_like_handle)
-        return report_error(cli, &handle_error);
     return report_error(cli, r == RESULT_ABSENT && is_handle ? &local_error : &err);
 }
 

@@ -34,10 +34,16 @@ void board_init(struct board *board, int64_t now_boot_ms)
     *board = (struct board){.step = STEP_LOOK, .step_boot_ms = now_boot_ms};
 }
 
+static void producer_done(struct board_producer *producer)
+{
+    free(producer->name);
+    free(producer->command);
+}
+
 void board_done(struct board *board)
 {
     for (size_t i = 0; i < board->count; i++)
-        free(board->producers[i].name);
+        producer_done(&board->producers[i]);
     free(board->producers);
     free(board->handle);
     free(board->directory);
@@ -116,6 +122,7 @@ static void on_started(struct board *board, const struct journal_event *event)
 {
     struct board_producer *producer = find_or_add(board, event->producer);
     producer->state = BOARD_RUNNING;
+    keep(&producer->command, event->command);
     producer->started_boot_ms = event->boot_ms;
     if (event->expected_ms > 0)
         producer->expected_ms = event->expected_ms;
@@ -135,11 +142,18 @@ static void on_output(struct board *board, const struct journal_event *event)
     find_or_add(board, event->producer)->output_bytes = event->offset_bytes + event->dropped_bytes;
 }
 
+/* What was ended because the run ends has not failed. */
+static enum board_state ended_as(const char *verdict)
+{
+    if (verdict && strcmp(verdict, "passed") == 0)
+        return BOARD_PASSED;
+    return verdict && strcmp(verdict, "stopped") == 0 ? BOARD_STOPPED : BOARD_FAILED;
+}
+
 static void on_finished(struct board *board, const struct journal_event *event)
 {
     struct board_producer *producer = find_or_add(board, event->producer);
-    bool passed = event->verdict && strcmp(event->verdict, "passed") == 0;
-    producer->state = passed ? BOARD_PASSED : BOARD_FAILED;
+    producer->state = ended_as(event->verdict);
     producer->duration_ms = event->duration_ms;
     if (board->total > 0 && board_ended(board) >= board->total && board_running(board) == 0)
         go_to(board, STEP_SETTLE, event->boot_ms);
@@ -172,6 +186,7 @@ static void on_trouble(struct board *board, const struct journal_event *event)
 static void on_frozen(struct board *board, const struct journal_event *event)
 {
     board->frozen_boot_ms = event->boot_ms;
+    board->frozen_wall_ms = event->wall_ms;
     keep(&board->frozen, event->text);
 }
 
@@ -240,7 +255,7 @@ size_t board_count(const struct board *board, enum board_state state)
 size_t board_ended(const struct board *board)
 {
     return board_count(board, BOARD_PASSED) + board_count(board, BOARD_FAILED) +
-           board_count(board, BOARD_REUSED);
+           board_count(board, BOARD_REUSED) + board_count(board, BOARD_STOPPED);
 }
 
 size_t board_running(const struct board *board)

@@ -13,10 +13,19 @@
 
 #include "journal/event.h"
 
-enum board_state { BOARD_WAITING, BOARD_RUNNING, BOARD_PASSED, BOARD_FAILED, BOARD_REUSED, BOARD_STATE_MAX };
+enum board_state {
+    BOARD_WAITING,
+    BOARD_RUNNING,
+    BOARD_PASSED,
+    BOARD_FAILED,
+    BOARD_REUSED,
+    BOARD_STOPPED,
+    BOARD_STATE_MAX
+};
 
 struct board_producer {
     char *name;
+    char *command; /* that does the same by hand; NULL when not told */
     enum board_state state;
     bool planned; /* it counts; a procedure does not */
     int64_t expected_ms, started_boot_ms, duration_ms, output_bytes;
@@ -43,6 +52,7 @@ struct board {
     int64_t step_boot_ms;
     char *held_by, *holder; /* who is waited for: handle, and "user on host, pid N" */
     int64_t frozen_boot_ms; /* 0: not frozen */
+    int64_t frozen_wall_ms; /* the same for people */
     char *frozen;           /* why; NULL: not told */
     char *trouble;          /* of the last renewal that was not confirmed */
     int64_t trouble_boot_ms;
@@ -57,7 +67,7 @@ void board_hold(struct board *board, const char *handle, const char *holder, int
 
 const struct board_producer *board_find(const struct board *board, const char *name);
 size_t board_count(const struct board *board, enum board_state state); /* of what counts */
-size_t board_ended(const struct board *board);                         /* passed, failed or reused */
+size_t board_ended(const struct board *board);                         /* of itself or by us, or reused */
 size_t board_running(const struct board *board);                       /* procedures included */
 
 /* How much of the work is done, 0 to 1000, weighed by expected times. */

@@ -1,5 +1,6 @@
 /* `tenure cancel`: asks a running attempt to stop; retires it when its owner is gone or lapsed. */
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,8 +17,14 @@ static char *myself(void)
 {
     char host[256] = "?";
     const struct passwd *user = getpwuid(getuid());
+    struct executor self = {.pid = getpid()};
     gethostname(host, sizeof(host) - 1);
-    return user ? mem_format("%s@%s", user->pw_name, host) : mem_format("uid %u@%s", getuid(), host);
+    snprintf(self.host, sizeof(self.host), "%s", host);
+    if (user)
+        snprintf(self.user, sizeof(self.user), "%s", user->pw_name);
+    else
+        snprintf(self.user, sizeof(self.user), "uid %u", getuid());
+    return executor_text(&self);
 }
 
 static const char *const WORDS[] = {[CANCEL_ASKED] = "asked",
@@ -33,15 +40,21 @@ static enum outcome outcome_of(enum cancel_outcome outcome, const struct attempt
     return attempt->state == ATTEMPT_CANCELLED ? OUTCOME_DONE : OUTCOME_NEGATIVE;
 }
 
+static bool was_gone(const struct attempt *attempt)
+{
+    return attempt->reason.code && strcmp(attempt->reason.code, "owner-gone") == 0;
+}
+
 static char *sentence_of(enum cancel_outcome outcome, const struct attempt *attempt)
 {
-    const char *name = attempt->journal_handle ? attempt->journal_handle : attempt->id;
+    const char *name = attempt_name(attempt);
     const char *state = attempt_state_name(attempt->state);
     if (outcome == CANCEL_PENDING)
         return mem_format(
             "%s was asked to stop and has not ended yet; watch it: tenure attach %s", name, name);
     if (outcome == CANCEL_RETIRED)
-        return mem_format("%s is retired: its owner was gone or its lease had lapsed", name);
+        return mem_format(
+            "%s is retired: %s", name, was_gone(attempt) ? "its owner was gone" : "its lease had lapsed");
     if (outcome == CANCEL_ENDED)
         return mem_format("%s had ended before: %s", name, state);
     if (attempt->state != ATTEMPT_CANCELLED)

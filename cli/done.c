@@ -65,7 +65,7 @@ static int tell(const struct cli *cli, const struct completion_result *result, i
     if (cli->options.dry_run && good && !result->already)
         verdict_add_plan(&cli->out, result, &text);
     else if (!cli->options.quiet || !good)
-        verdict_add(&cli->out, result, &text);
+        verdict_add(&cli->out, result, cli->out.terminal && !cli->options.quiet, &text);
     return report_print(cli, &text, status);
 }
 

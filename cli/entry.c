@@ -7,8 +7,10 @@
 #include "base/memory.h"
 #include "cli/frame.h"
 #include "cli/report.h"
+#include "cli/wrap.h"
 
-#define BOOT_SHOWN 8
+#define BOOT_SHOWN    8
+#define FIELD_COLUMNS 13 /* before the value of a field */
 
 void progress_add(const struct attempt *attempt, struct text *ret)
 {
@@ -20,15 +22,46 @@ void progress_add(const struct attempt *attempt, struct text *ret)
 
 /* ---- a block ---- */
 
-static void add_field(const struct look *look, const char *name, const struct text *value, struct text *ret)
+void entry_add_field(const struct look *look, const char *name, const char *value, struct text *ret)
 {
-    text_addf(ret, "  %s%-9s%s ", style_begin(look, STYLE_DIM), name, style_end(look, STYLE_DIM));
-    look_add_foreign(look, ret, value->bytes ? value->bytes : "");
+    size_t start = ret->length;
+    text_addf(ret, "  %s%-10s%s ", style_begin(look, STYLE_DIM), name, style_end(look, STYLE_DIM));
+    look_add_foreign(look, ret, value);
     text_add(ret, "\n");
+    wrap_from(ret, start, FIELD_COLUMNS, look_columns(look));
 }
 
-static enum style verdict_style(enum owner_verdict verdict)
+static void add_field(const struct look *look, const char *name, const struct text *value, struct text *ret)
 {
+    entry_add_field(look, name, value->bytes ? value->bytes : "", ret);
+}
+
+static void add_stopped(const struct look *look, const struct executor *owner, struct text *ret)
+{
+    size_t start = ret->length;
+    _cleanup_(mem_free) char *remedy = mem_format(
+        "by Ctrl-Z or a SIGSTOP; continue it: fg in its terminal, or kill -CONT %lld", (long long)owner->pid);
+    text_addf(ret, "  %s%-10s%s ", style_begin(look, STYLE_WARN), "stopped", style_end(look, STYLE_WARN));
+    look_add_foreign(look, ret, remedy);
+    text_add(ret, "\n");
+    wrap_from(ret, start, FIELD_COLUMNS, look_columns(look));
+}
+
+void entry_add_witness(
+    const struct look *look, const struct witness *witness, const struct executor *owner, struct text *ret)
+{
+    if (witness->does)
+        entry_add_field(look, "does", witness->does, ret);
+    if (witness->directory)
+        entry_add_field(look, "in", witness->directory, ret);
+    if (witness->stopped)
+        add_stopped(look, owner, ret);
+}
+
+static enum style verdict_style(enum owner_verdict verdict, bool stopped)
+{
+    if (stopped)
+        return STYLE_WARN;
     return verdict == OWNER_RUNNING ? STYLE_GOOD : verdict == OWNER_GONE ? STYLE_BAD : STYLE_WARN;
 }
 
@@ -37,12 +70,15 @@ static void add_head(const struct look *look, const struct overview_entry *entry
     const struct attempt *attempt = &entry->attempt;
     _cleanup_(text_done) struct text progress = {0};
     progress_add(attempt, &progress);
-    look_add_styled(look, ret, STYLE_BOLD, attempt->journal_handle ? attempt->journal_handle : attempt->id);
+    size_t start = ret->length;
+    enum style style = verdict_style(entry->verdict, entry->witness.stopped);
+    look_add_styled(look, ret, STYLE_BOLD, attempt_name(attempt));
     text_addf(ret, "  %s  ", attempt_kind_name(attempt->kind));
     look_add_foreign(look, ret, progress.bytes);
     text_add(ret, "  ");
-    text_addf(ret, "%sowner %s%s\n", style_begin(look, verdict_style(entry->verdict)),
-        owner_verdict_name(entry->verdict), style_end(look, verdict_style(entry->verdict)));
+    text_addf(ret, "%sowner %s%s\n", style_begin(look, style),
+        entry->witness.stopped ? "stopped" : owner_verdict_name(entry->verdict), style_end(look, style));
+    wrap_from(ret, start, 2, look_columns(look));
 }
 
 static void add_what(const struct look *look, const struct attempt *attempt, struct text *ret)
@@ -59,8 +95,9 @@ static void add_owner(const struct look *look, const struct attempt *attempt, st
 {
     const struct executor *owner = &attempt->executor;
     _cleanup_(text_done) struct text text = {0};
-    text_addf(&text, "%s on %s, pid %lld (start %lld, boot %.*s)", owner->user, owner->host,
-        (long long)owner->pid, (long long)owner->start_ticks, BOOT_SHOWN, owner->boot_id);
+    _cleanup_(mem_free) char *who = executor_text(owner);
+    text_addf(
+        &text, "%s (start %lld, boot %.*s)", who, (long long)owner->start_ticks, BOOT_SHOWN, owner->boot_id);
     add_field(look, "owner", &text, ret);
 }
 
@@ -87,17 +124,24 @@ static void add_times(const struct look *look, const struct overview_entry *entr
 static void add_next(const struct look *look, const struct overview_entry *entry, struct text *ret)
 {
     const struct attempt *attempt = &entry->attempt;
-    const char *name = attempt->journal_handle ? attempt->journal_handle : attempt->id;
+    const char *name = attempt_name(attempt);
     _cleanup_(text_done) struct text text = {0};
     bool dead = entry->verdict == OWNER_GONE || entry->lapsed;
     if (attempt->cancel_by) {
         text_add(&text, "asked to stop by ");
         text_add(&text, attempt->cancel_by);
-        add_field(look, "cancel", &text, ret);
+        text_add(&text, " at ");
+        report_add_time(&text, attempt->cancel_wall_ms);
+        add_field(look, "cancelled", &text, ret);
         text_clear(&text);
     }
-    text_addf(&text, "tenure %s %s", dead ? "cancel" : "attach", name);
-    add_field(look, dead ? "retire" : "attach", &text, ret);
+    if (!dead) {
+        text_addf(&text, "tenure attach %s", name);
+        add_field(look, "attach", &text, ret);
+        text_clear(&text);
+    }
+    text_addf(&text, "tenure cancel %s", name);
+    add_field(look, dead ? "retire" : "end", &text, ret);
 }
 
 void entry_add(const struct look *look, const struct overview_entry *entry, const struct store_time *now,
@@ -105,6 +149,7 @@ void entry_add(const struct look *look, const struct overview_entry *entry, cons
 {
     add_head(look, entry, ret);
     add_what(look, &entry->attempt, ret);
+    entry_add_witness(look, &entry->witness, &entry->attempt.executor, ret);
     add_owner(look, &entry->attempt, ret);
     add_times(look, entry, now, ret);
     add_next(look, entry, ret);
@@ -128,18 +173,23 @@ static void add_duration(const struct attempt *attempt, struct row *ret)
     row_add(ret, STYLE_PLAIN, duration);
 }
 
-/* The state's own word again says nothing. */
-static const char *why_ended(const struct attempt *attempt)
+/* The state's own word again says nothing. One that has not ended may be past it. */
+static const char *why_ended(const struct overview_entry *entry)
 {
+    const struct attempt *attempt = &entry->attempt;
     const struct reason *reason = &attempt->reason;
+    if (attempt_is_unfinished(attempt))
+        return entry->verdict == OWNER_GONE ? "owner gone" : entry->witness.stopped ? "owner stopped" : NULL;
     if (reason->text)
         return reason->text;
     bool same = reason->code && strcmp(reason->code, attempt_state_name(attempt->state)) == 0;
     return same ? NULL : reason->code;
 }
 
-void entry_add_line(const struct look *look, const struct attempt *attempt, int columns, struct text *ret)
+void entry_add_line(
+    const struct look *look, const struct overview_entry *entry, int columns, struct text *ret)
 {
+    const struct attempt *attempt = &entry->attempt;
     struct row row;
     _cleanup_(text_done) struct text when = {0};
     report_add_time(&when, attempt->acquired_wall_ms);
@@ -154,7 +204,7 @@ void entry_add_line(const struct look *look, const struct attempt *attempt, int 
     row_pad(&row, 55);
     add_duration(attempt, &row);
     row_pad(&row, 66);
-    row_add(&row, STYLE_DIM, why_ended(attempt));
+    row_add(&row, STYLE_DIM, why_ended(entry));
     while (row.text.length > 0 && row.text.bytes[row.text.length - 1] == ' ')
         row.text.bytes[--row.text.length] = '\0';
     text_add(ret, row.text.bytes);
@@ -197,6 +247,9 @@ static void add_lease(struct json_object *json, const struct overview_entry *ent
 {
     json_add_string(json, "owner", owner_verdict_name(entry->verdict));
     json_add_string(json, "owner_why", entry->verdict_why);
+    json_add_boolean(json, "owner_stopped", entry->witness.stopped);
+    add_bytes(json, "does", entry->witness.does);
+    add_bytes(json, "directory", entry->witness.directory);
     json_add_boolean(json, "lapsed", entry->lapsed);
     json_add_integer(json, "lapses_in_ms", entry->lapses_in_ms);
     json_object_object_add(json, "lapses_at", report_time_json(entry->lapses_wall_ms));

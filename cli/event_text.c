@@ -64,6 +64,16 @@ bool event_passed(const struct journal_event *event)
     return is(event->verdict, "passed");
 }
 
+bool event_stopped(const struct journal_event *event)
+{
+    return is(event->verdict, "stopped");
+}
+
+const char *event_ending(const struct journal_event *event)
+{
+    return event_passed(event) ? "passed" : event_stopped(event) ? "stopped" : "failed";
+}
+
 size_t event_planned_reuse(const struct journal_event *event)
 {
     size_t count = 0;

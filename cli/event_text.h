@@ -4,7 +4,12 @@
 
 #include "cli/board.h"
 
-bool event_passed(const struct journal_event *event); /* its verdict is "passed" */
+bool event_passed(const struct journal_event *event);  /* its verdict is "passed" */
+bool event_stopped(const struct journal_event *event); /* we ended it, because the run was to end */
+
+/* What became of it in one of three words, "passed", "failed" or "stopped". The verdicts of the journal are
+ * finer; event_finish_text() tells them. */
+const char *event_ending(const struct journal_event *event);
 
 /* "exit status 3", "ended by signal 11 (Segmentation fault)", "no output for too long", or the event's own
  * words. */

@@ -4,18 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/memory.h"
 
 #define SILENCE_MS       INT64_C(2000)
 #define SPINNER_MS       INT64_C(100)
-#define NAME_COLUMNS_MAX 28
+#define NAME_COLUMNS_MAX 40
 #define BAR_MAX          40
 #define GAUGE_COLUMNS    10
 #define NARROW           40 /* below there is no room for an indent and words */
 #define WIDE             64 /* from here on there is room for a gauge per producer */
 #define TIMES_COLUMNS    13 /* what a narrow line needs beside the name */
-#define OUTPUT_COLUMN    42 /* behind the name: gauge and times */
+#define TIMES_ROOM       22 /* "1 m 10 s of ~12 m 30 s" */
 #define VERY_WIDE        100
 
 static const char *const BRAILLE[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
@@ -26,6 +27,7 @@ static const struct glyphs UTF8_GLYPHS = {
     .spinner_count = ARRAY_SIZE(BRAILLE),
     .passed = "✓",
     .failed = "✗",
+    .stopped = "⊘",
     .reused = "↻",
     .frozen = "‖",
     .warn = "!",
@@ -44,6 +46,7 @@ static const struct glyphs ASCII_GLYPHS = {
     .spinner_count = ARRAY_SIZE(STICKS),
     .passed = "+",
     .failed = "x",
+    .stopped = "o",
     .reused = "=",
     .frozen = "#",
     .warn = "!",
@@ -192,6 +195,16 @@ int frame_indent(int columns)
     return indent_of(columns - 1);
 }
 
+static int gap_of(int limit)
+{
+    return limit < NARROW ? 1 : 2;
+}
+
+int frame_gap(int columns)
+{
+    return gap_of(columns - 1);
+}
+
 static const char *spinner(const struct drawing *drawing)
 {
     int64_t turn = drawing->now_boot_ms / SPINNER_MS;
@@ -241,12 +254,18 @@ static void format_elapsed(int64_t ms, char ret[DURATION_TEXT_SIZE])
         duration_format(ms / 1000 * 1000, ret);
 }
 
+/* All that the times, and the gauge where there is one, leave over. */
+static int name_room(int limit)
+{
+    if (limit < NARROW)
+        return limit - TIMES_COLUMNS;
+    int room = limit - indent_of(limit) - 4 - TIMES_ROOM - (limit >= WIDE ? 2 + GAUGE_COLUMNS : 0);
+    return room < NAME_COLUMNS_MAX ? room : NAME_COLUMNS_MAX;
+}
+
 int frame_name_columns(const struct board *board, const struct look *look, int columns)
 {
-    int limit = columns - 1, widest = 4;
-    int most = limit < NARROW                 ? limit - TIMES_COLUMNS
-               : limit / 3 < NAME_COLUMNS_MAX ? limit / 3
-                                              : NAME_COLUMNS_MAX;
+    int widest = 4, most = name_room(columns - 1);
     for (size_t i = 0; i < board->count; i++) {
         _cleanup_(text_done) struct text safe = {0};
         look_add_foreign(look, &safe, board->producers[i].name);
@@ -275,15 +294,21 @@ static void draw_times(const struct drawing *drawing, struct row *row, const str
     row_add(row, STYLE_DIM, expected);
 }
 
+/* What has ended has its time in the same column, further up. */
+static int times_column(const struct drawing *drawing)
+{
+    return indent_of(drawing->limit) + 2 + drawing->name_columns + gap_of(drawing->limit);
+}
+
 static void draw_gauge(const struct drawing *drawing, struct row *row, const struct board_producer *producer)
 {
     int64_t elapsed = drawing->work_boot_ms - producer->started_boot_ms;
-    if (producer->expected_ms > 0) {
-        int64_t permille = elapsed * 1000 / producer->expected_ms;
-        int shown = (int)(permille < 0 ? 0 : permille > 1000 ? 1000 : permille);
-        add_bar(row, drawing->glyphs, GAUGE_COLUMNS, shown, STYLE_ACCENT);
-    }
-    row_pad(row, indent_of(drawing->limit) + 2 + drawing->name_columns + 2 + GAUGE_COLUMNS + 2);
+    if (producer->expected_ms <= 0)
+        return;
+    int64_t permille = elapsed * 1000 / producer->expected_ms;
+    int shown = (int)(permille < 0 ? 0 : permille > 1000 ? 1000 : permille);
+    row_pad(row, times_column(drawing) + TIMES_ROOM + 2);
+    add_bar(row, drawing->glyphs, GAUGE_COLUMNS, shown, STYLE_ACCENT);
 }
 
 static void draw_producer(const struct drawing *drawing, const struct board_producer *producer)
@@ -294,15 +319,15 @@ static void draw_producer(const struct drawing *drawing, const struct board_prod
     row_add(row, frozen ? STYLE_WARN : STYLE_ACCENT, frozen ? drawing->glyphs->frozen : spinner(drawing));
     row_add(row, STYLE_PLAIN, " ");
     row_cell(row, STYLE_BOLD, producer->name, drawing->name_columns);
-    row_add(row, STYLE_PLAIN, drawing->limit < NARROW ? " " : "  ");
+    row_pad(row, times_column(drawing));
+    draw_times(drawing, row, producer);
     if (drawing->limit >= WIDE)
         draw_gauge(drawing, row, producer);
-    draw_times(drawing, row, producer);
     if (drawing->limit < VERY_WIDE || producer->output_bytes <= 0)
         return;
     char bytes[32];
     format_bytes(producer->output_bytes, bytes);
-    row_pad(row, indent_of(drawing->limit) + drawing->name_columns + OUTPUT_COLUMN);
+    row_pad(row, times_column(drawing) + TIMES_ROOM + 2 + GAUGE_COLUMNS + 2);
     row_add(row, STYLE_DIM, bytes);
     row_add(row, STYLE_DIM, " of output");
 }
@@ -358,13 +383,14 @@ static void draw_step(const struct drawing *drawing)
 
 static void draw_frozen(const struct drawing *drawing)
 {
-    char elapsed[DURATION_TEXT_SIZE];
+    char since[CLOCK_TEXT_SIZE];
     struct row *row = frame_row(drawing->frame, drawing->look, drawing->limit);
-    format_elapsed(drawing->now_boot_ms - drawing->board->frozen_boot_ms, elapsed);
+    clock_format_people(drawing->board->frozen_wall_ms, since);
     row_pad(row, indent_of(drawing->limit));
     row_add(row, STYLE_WARN, drawing->glyphs->frozen);
-    row_add(row, STYLE_WARN, " frozen for ");
-    row_add(row, STYLE_WARN, elapsed);
+    /* No duration: whoever is stopped cannot count on, and what he last drew stays. */
+    row_add(row, STYLE_WARN, " frozen since ");
+    row_add(row, STYLE_WARN, strchr(since, ' ') ? strchr(since, ' ') + 1 : since);
     row_add(row, STYLE_DIM, ": ");
     row_add(row, STYLE_DIM,
         drawing->board->frozen ? drawing->board->frozen : "the lease could not be confirmed in time");

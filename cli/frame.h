@@ -14,7 +14,7 @@
 struct glyphs {
     const char *const *spinner;
     size_t spinner_count;
-    const char *passed, *failed, *reused, *frozen, *warn, *gutter, *dot, *ellipsis, *arrow, *about;
+    const char *passed, *failed, *stopped, *reused, *frozen, *warn, *gutter, *dot, *ellipsis, *arrow, *about;
     const char *bar_full, *bar_half, *bar_rest; /* bar_half NULL: none */
 };
 const struct glyphs *glyphs_of(const struct look *look);
@@ -42,8 +42,10 @@ void frame_done(struct frame *frame);
 void frame_draw(const struct board *board, const struct look *look, struct terminal_size size,
     int64_t now_boot_ms, struct frame *ret);
 
-/* Indent, and width of the column of names, for this width: what scrolls away and what lives line up. */
+/* Indent, width of the column of names, and the gap behind it, for this width: what scrolls away and what
+ * lives line up. */
 int frame_indent(int columns);
+int frame_gap(int columns);
 int frame_name_columns(const struct board *board, const struct look *look, int columns);
 
 #endif

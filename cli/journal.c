@@ -17,17 +17,37 @@ static const struct option OPTIONS[] = {
     {"dry-run", 'n', OPTION_FLAG, AT(dry_run), NULL, "prune: say what would go, and keep it", NULL, 0, 0},
 };
 
-static int print_pruned(const struct cli *cli, size_t removed, int64_t bytes)
+struct pruned {
+    const struct cli *cli;
+    struct text text;            /* a line for each, for people */
+    struct json_object *handles; /* for programs */
+};
+
+static void note_pruned(void *context, const struct journal_entry *entry, int64_t bytes)
 {
+    struct pruned *pruned = context;
+    json_object_array_add(pruned->handles, json_object_new_string(entry->handle));
+    report_add_time(&pruned->text, entry->created_wall_ms);
+    text_addf(&pruned->text, "  %s  %lld bytes\n", entry->handle, (long long)bytes);
+}
+
+/* Takes `pruned->handles` with it. */
+static int print_pruned(const struct pruned *pruned, size_t removed, int64_t bytes)
+{
+    const struct cli *cli = pruned->cli;
     if (cli->options.json) {
         struct json_object *document = report_document(cli, EXITS[OUTCOME_DONE].name, 0);
         json_add_integer(document, "removed", (int64_t)removed);
         json_add_integer(document, "bytes", bytes);
+        json_object_object_add(document, "journals", json_object_get(pruned->handles));
         json_add_boolean(document, "dry_run", cli->options.dry_run);
         return report_json(cli, document, 0);
     }
     _cleanup_(text_done) struct text text = {0};
-    if (!cli->options.quiet)
+    text_append(&text, pruned->text.bytes ? pruned->text.bytes : "", pruned->text.length);
+    if (cli->options.quiet)
+        text_clear(&text);
+    else
         text_addf(&text, "%zu journal%s %s, %lld bytes\n", removed, removed == 1 ? "" : "s",
             cli->options.dry_run ? "would go" : "removed", (long long)bytes);
     return report_print(cli, &text, 0);
@@ -39,15 +59,21 @@ static int prune(struct cli *cli)
     struct machine machine = {0};
     size_t removed = 0;
     int64_t bytes = 0;
+    struct pruned pruned = {.cli = cli, .handles = json_object_new_array()};
     struct retention retention = {
         .age_ms = cli->options.older_ms >= 0 ? cli->options.older_ms : RETENTION_AGE_DEFAULT_MS,
         .keep = cli->options.keep >= 0 ? (size_t)cli->options.keep : RETENTION_KEEP_DEFAULT,
         .dry_run = cli->options.dry_run,
+        .removed = note_pruned,
+        .context = &pruned,
     };
     enum result r = machine_read(&machine, &err);
     if (r == RESULT_OK)
         r = retention_prune(NULL, &machine, clock_system(), &retention, &removed, &bytes, &err);
-    return r == RESULT_OK ? print_pruned(cli, removed, bytes) : report_error(cli, &err);
+    int status = r == RESULT_OK ? print_pruned(&pruned, removed, bytes) : report_error(cli, &err);
+    text_done(&pruned.text);
+    json_object_put(pruned.handles);
+    return status;
 }
 
 static const char *standing(const struct journal_entry *entry)

@@ -27,9 +27,9 @@ static int print(const struct cli *cli, const struct overview *overview)
     if (cli->options.json)
         return print_json(cli, overview);
     for (size_t i = 0; i < overview->count; i++)
-        entry_add_line(&cli->out, &overview->items[i].attempt, columns, &text);
+        entry_add_line(&cli->out, &overview->items[i], columns, &text);
     if (overview->count == 0 && !cli->options.quiet)
-        text_add(&text, "no attempt yet\n");
+        report_add_none(&text, "no attempt yet", overview->absent);
     return report_print(cli, &text, 0);
 }
 

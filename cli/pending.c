@@ -5,8 +5,10 @@
 #include "base/duration.h"
 #include "base/json_table.h"
 #include "base/memory.h"
+#include "cli/entry.h"
 #include "cli/frame.h"
 #include "cli/report.h"
+#include "cli/wrap.h"
 
 char *pending_reconnect(const struct attempt *holder)
 {
@@ -15,18 +17,16 @@ char *pending_reconnect(const struct attempt *holder)
 
 static void add_field(const struct look *look, const char *name, const struct text *value, struct text *ret)
 {
-    text_addf(ret, "  %s%-10s%s ", style_begin(look, STYLE_DIM), name, style_end(look, STYLE_DIM));
-    look_add_foreign(look, ret, value->bytes ? value->bytes : "");
-    text_add(ret, "\n");
+    entry_add_field(look, name, value->bytes ? value->bytes : "", ret);
 }
 
 static void add_owner(const struct look *look, const struct pending *pending, struct text *ret)
 {
     _cleanup_(text_done) struct text text = {0};
-    const struct executor *owner = &pending->holder.executor;
-    text_addf(&text, "%s on %s, pid %lld, since ", owner->user, owner->host, (long long)owner->pid);
+    _cleanup_(mem_free) char *owner = executor_text(&pending->holder.executor);
+    text_addf(&text, "%s, since ", owner);
     report_add_time(&text, pending->holder.acquired_wall_ms);
-    text_addf(&text, " (%s)", owner_verdict_name(pending->verdict));
+    text_addf(&text, " (%s)", pending->witness.stopped ? "stopped" : owner_verdict_name(pending->verdict));
     add_field(look, "owner", &text, ret);
 }
 
@@ -43,23 +43,37 @@ static void add_lease(const struct look *look, const struct pending *pending, st
     add_field(look, "lapses", &lapses, ret);
 }
 
+/* What to do about it: look, wait, or end it. */
+static void add_next(const struct look *look, const struct pending *pending, struct text *ret)
+{
+    _cleanup_(mem_free) char *reconnect = pending_reconnect(&pending->holder);
+    _cleanup_(mem_free) char *cancel = mem_format("tenure cancel %s", attempt_name(&pending->holder));
+    entry_add_field(look, "reconnect", reconnect ? reconnect : "it has no journal", ret);
+    if (pending->inside)
+        return;
+    entry_add_field(look, "wait", "the same command with --wait", ret);
+    entry_add_field(look, "end it", cancel, ret);
+}
+
 void pending_add(const struct look *look, const struct pending *pending, struct text *ret)
 {
-    _cleanup_(text_done) struct text line = {0}, subject = {0}, reconnect = {0};
+    _cleanup_(text_done) struct text line = {0}, subject = {0};
+    size_t start = ret->length;
     const struct attempt *holder = &pending->holder;
-    _cleanup_(mem_free) char *command = pending_reconnect(holder);
     text_addf(
         ret, "%s%s%s ", style_begin(look, STYLE_WARN), glyphs_of(look)->frozen, style_end(look, STYLE_WARN));
-    text_addf(&line, "tenure: held by %s: another attempt is current",
-        holder->journal_handle ? holder->journal_handle : holder->id);
+    text_addf(&line, "tenure: held by %s%s", attempt_name(holder),
+        pending->inside ? ", the attempt that this command runs in: waiting for it would never end"
+                        : ": another attempt is current");
     look_add_foreign(look, ret, line.bytes);
     text_add(ret, "\n");
+    wrap_from(ret, start, 2, look_columns(look));
     text_addf(&subject, "%s", pending->subject ? pending->subject : "-");
     add_field(look, "subject", &subject, ret);
+    entry_add_witness(look, &pending->witness, &holder->executor, ret);
     add_owner(look, pending, ret);
     add_lease(look, pending, ret);
-    text_add(&reconnect, command ? command : "it has no journal");
-    add_field(look, "reconnect", &reconnect, ret);
+    add_next(look, pending, ret);
 }
 
 static struct json_object *executor_json(const struct attempt *holder)

@@ -70,6 +70,11 @@ static void plain_failure(
     tail_add(look, path, PLAIN_PREFIX, TAIL_LINES, 0, ret);
     say(look, ret, event->producer);
     say_line(look, ret, ": the whole output is in", path);
+    const struct board_producer *producer = board_find(board, event->producer);
+    if (!producer || !producer->command)
+        return;
+    say(look, ret, event->producer);
+    say_line(look, ret, ": reproduce with", producer->command);
 }
 
 static void plain_finished(
@@ -86,12 +91,23 @@ static void plain_finished(
         return;
     }
     _cleanup_(mem_free) char *why = event_finish_text(event);
-    text_add(ret, ": ");
-    say(look, ret, event->verdict ? event->verdict : "ended");
-    text_addf(ret, " after %s: ", duration);
+    text_addf(ret, ": %s after %s: ", event_ending(event), duration);
     say(look, ret, why);
     text_add(ret, "\n");
-    plain_failure(look, board, event, ret);
+    if (!event_stopped(event))
+        plain_failure(look, board, event, ret);
+}
+
+/* "failed (was quiet)": the journal's finer word only where it says more. */
+static void add_verdict(const struct look *look, const struct journal_event *event, struct text *ret)
+{
+    const char *ending = event->verdict ? event_ending(event) : "passed";
+    text_add(ret, ending);
+    if (!event->verdict || strcmp(event->verdict, ending) == 0)
+        return;
+    text_add(ret, " (was ");
+    say(look, ret, event->verdict);
+    text_add(ret, ")");
 }
 
 /* That evidence was stored needs no line, unless it takes back what was said when the program ended. */
@@ -102,7 +118,7 @@ static void plain_evidence(const struct look *look, _unused_ const struct board 
         return;
     say(look, ret, event->producer);
     text_add(ret, ": ");
-    say(look, ret, event->verdict ? event->verdict : "passed");
+    add_verdict(look, event, ret);
     text_add(ret, event->reused ? ", " : ": ");
     say(look, ret, event->text && *event->text ? event->text : "reused");
     text_add(ret, "\n");
@@ -113,7 +129,7 @@ static void plain_retired(const struct look *look, _unused_ const struct board *
 {
     text_add(ret, "retired: ");
     say(look, ret, event->text && *event->text ? event->text : event->reason);
-    if (event->by_attempt) {
+    if (event->by_attempt && (!event->text || !*event->text)) {
         text_add(ret, ", by attempt ");
         say(look, ret, event->by_attempt);
     }

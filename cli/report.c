@@ -12,6 +12,7 @@
 #include "base/json_table.h"
 #include "base/memory.h"
 #include "cli/frame.h"
+#include "cli/wrap.h"
 #include "cli/writer.h"
 
 int report_status(const struct cli *cli, enum outcome outcome)
@@ -45,18 +46,22 @@ static const char *message_of(const struct error *err)
 void report_add_error(const struct look *look, const struct error *err, struct text *ret)
 {
     const char *message = message_of(err);
+    size_t start = ret->length;
     text_addf(
         ret, "%s%s%s ", style_begin(look, STYLE_BAD), glyphs_of(look)->failed, style_end(look, STYLE_BAD));
     if (strncmp(message, "tenure", 6) != 0)
         text_add(ret, "tenure: ");
     add_paragraph(look, message, "  ", ret);
     text_add(ret, "\n");
+    wrap_from(ret, start, 2, look_columns(look));
     if (!err->remedy)
         return;
+    start = ret->length;
     text_addf(
         ret, "%s  %s%s ", style_begin(look, STYLE_DIM), glyphs_of(look)->arrow, style_end(look, STYLE_DIM));
     add_paragraph(look, err->remedy, "    ", ret);
     text_add(ret, "\n");
+    wrap_from(ret, start, 5, look_columns(look));
 }
 
 struct json_object *report_error_json(const struct error *err)
@@ -130,6 +135,17 @@ int report_json(const struct cli *cli, struct json_object *document, int status)
     return report_print(cli, &text, status);
 }
 
+void report_add_none(struct text *ret, const char *what, const char *absent)
+{
+    text_add(ret, what);
+    if (absent) {
+        text_add(ret, ": ");
+        text_add_printable(ret, absent, strlen(absent), false);
+        text_add(ret, " yet");
+    }
+    text_add(ret, "\n");
+}
+
 /* ---- times ---- */
 
 static bool is_known(int64_t wall_ms)
@@ -153,10 +169,7 @@ void report_add_time(struct text *ret, int64_t wall_ms)
         text_add(ret, "-");
         return;
     }
-    clock_format_utc(wall_ms, text);
-    char *between = strchr(text, 'T');
-    if (between)
-        *between = ' ';
+    clock_format_people(wall_ms, text);
     text_add(ret, text);
 }
 

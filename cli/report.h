@@ -34,6 +34,9 @@ int report_json(const struct cli *cli, struct json_object *document, int status)
 /* {"code", "message", "remedy"} */
 struct json_object *report_error_json(const struct error *err);
 
+/* "no attempt yet", and, when there is not even a store (`absent`), that too. */
+void report_add_none(struct text *ret, const char *what, const char *absent);
+
 /* RFC 3339 in UTC, or null for a time that is not known. */
 struct json_object *report_time_json(int64_t wall_ms);
 /* The same for people: "2026-11-30 19:31:02Z", or "-". */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/json_table.h"
 #include "base/memory.h"
 #include "cli/pending.h"
@@ -94,6 +95,16 @@ static void add_command(struct json_object *document, const struct command_resul
         document, "child_signal", result->signal > 0 ? json_object_new_int(result->signal) : NULL);
 }
 
+/* Why it could not renew, in most cases. */
+static char *frozen_text(int64_t frozen_ms)
+{
+    char duration[DURATION_TEXT_SIZE];
+    if (frozen_ms < 1000)
+        return mem_string("");
+    duration_format(frozen_ms / 1000 * 1000, duration);
+    return mem_format(", while this run stood still for %s", duration);
+}
+
 static void complain_lost(const struct cli *cli, const struct command_result *result)
 {
     _cleanup_(error_done) struct error err = {0};
@@ -101,10 +112,17 @@ static void complain_lost(const struct cli *cli, const struct command_result *re
     const struct reason *reason = &result->end.reason;
     if (!result->lost)
         return;
-    error_set(&err, RESULT_RETIRED, 0, "tenure run: lost: %s",
-        reason->text   ? reason->text
-        : reason->code ? reason->code
-                       : "the lease could not be kept");
+    const char *why = reason->text   ? reason->text
+                      : reason->code ? reason->code
+                                     : "the lease could not be kept";
+    if (reason->code && strcmp(reason->code, "cancel-requested") == 0) {
+        error_set(&err, RESULT_RETIRED, 0, "tenure run: %s was cancelled %s", result->handle, why);
+        error_remedy(&err, "the command was ended");
+    } else {
+        _cleanup_(mem_free) char *frozen = frozen_text(result->end.frozen_ms);
+        error_set(&err, RESULT_RETIRED, 0, "tenure run: %s is lost: %s%s", result->handle, why, frozen);
+        error_remedy(&err, "the command was ended; start it again");
+    }
     report_add_error(&cli->err, &err, &text);
     report_complain(&text);
 }

@@ -54,7 +54,8 @@ void region_done(struct region *region)
     *region = (struct region){0};
 }
 
-/* How many lines up the region begins. A narrower terminal has broken its lines anew. */
+/* The cursor stands below: how many lines up the region begins. A narrower terminal has broken its lines
+ * anew. */
 static int region_height(const struct region *region, int width)
 {
     int height = 0;
@@ -83,15 +84,13 @@ static void add_lines(struct text *ret, const struct text *lines)
             text_append(ret, lines->bytes + i, 1);
 }
 
-void region_compose(struct region *region, const struct text *lines, const struct frame *frame, int width,
-    bool show_cursor, struct text *ret)
+void region_compose(
+    struct region *region, const struct text *lines, const struct frame *frame, int width, struct text *ret)
 {
-    int up = region_height(region, width) - 1;
+    int up = region_height(region, width);
     bool synchronized = region->count > 0 || frame->count > 0;
     if (synchronized)
-        text_add(ret, SYNC_BEGIN);
-    if (frame->count > 0 && !show_cursor)
-        text_add(ret, CURSOR_HIDE);
+        text_add(ret, SYNC_BEGIN CURSOR_HIDE);
     if (region->count > 0)
         text_add(ret, "\r");
     if (up > 0)
@@ -100,14 +99,11 @@ void region_compose(struct region *region, const struct text *lines, const struc
         text_add(ret, ERASE_BELOW);
     add_lines(ret, lines);
     for (size_t i = 0; i < frame->count; i++)
-        text_addf(ret, "%s%s" ERASE_LINE, i > 0 ? "\r\n" : "", frame->rows[i].text.bytes);
+        text_addf(ret, "%s" ERASE_LINE "\r\n", frame->rows[i].text.bytes);
     if (frame->count > 0)
         text_add(ret, ERASE_BELOW);
-    if (show_cursor && (region->hidden || region->count > 0))
-        text_add(ret, CURSOR_SHOW);
     if (synchronized)
-        text_add(ret, SYNC_END);
-    region->hidden = frame->count > 0 && !show_cursor;
+        text_add(ret, CURSOR_SHOW SYNC_END);
     region_keep(region, frame);
 }
 
@@ -157,7 +153,7 @@ static void live_frame(void *context, const struct text *lines, bool last, struc
     bool same = drawn.length == screen->drawn.length &&
                 (drawn.length == 0 || memcmp(drawn.bytes, screen->drawn.bytes, drawn.length) == 0);
     if (lines->length > 0 || !same || last)
-        region_compose(&screen->region, lines, &frame, size.columns, last || frozen, ret);
+        region_compose(&screen->region, lines, &frame, size.columns, ret);
     text_clear(&screen->drawn);
     text_append(&screen->drawn, drawn.bytes ? drawn.bytes : "", drawn.length);
     frame_done(&frame);
@@ -310,10 +306,8 @@ void screen_waiting(void *context, const struct attempt *holder, _unused_ const 
     struct screen *screen = context;
     if (!screen)
         return;
-    const char *name = holder->journal_handle ? holder->journal_handle : holder->id;
-    _cleanup_(mem_free) char *who = mem_format(
-        "%s on %s, pid %lld", holder->executor.user, holder->executor.host, (long long)holder->executor.pid);
+    _cleanup_(mem_free) char *who = executor_text(&holder->executor);
     pthread_mutex_lock(&screen->mutex);
-    board_hold(&screen->board, name, who, boot_now(screen));
+    board_hold(&screen->board, attempt_name(holder), who, boot_now(screen));
     pthread_mutex_unlock(&screen->mutex);
 }

@@ -40,11 +40,10 @@ void screen_waiting(void *context, const struct attempt *holder, const struct st
 struct region {
     int *columns; /* of each line that is shown */
     size_t count;
-    bool hidden; /* the cursor */
 };
 struct frame;
-void region_compose(struct region *region, const struct text *lines, const struct frame *frame, int width,
-    bool show_cursor, struct text *ret);
+void region_compose(
+    struct region *region, const struct text *lines, const struct frame *frame, int width, struct text *ret);
 void region_done(struct region *region);
 
 #endif

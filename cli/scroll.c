@@ -5,6 +5,7 @@
 #include "cli/event_text.h"
 #include "cli/frame.h"
 #include "cli/tail.h"
+#include "cli/wrap.h"
 
 #define SHORT_HEX      12
 #define FEW_REUSED     10 /* more than that are told in one line */
@@ -51,9 +52,11 @@ static void add_cut(const struct scroll *scroll, enum style style, const char *s
 
 static void add_line(const struct scroll *scroll, struct mark mark, enum style style, const char *string)
 {
+    size_t start = scroll->ret->length;
     add_mark(scroll, mark);
     add_styled(scroll, style, string);
     text_add(scroll->ret, "\n");
+    wrap_from(scroll->ret, start, frame_indent(scroll->columns) + 2, scroll->columns);
 }
 
 /* Mark and name; returns how many columns they take. */
@@ -66,9 +69,10 @@ static int add_name(const struct scroll *scroll, struct mark mark, const char *n
     row_add(&row, STYLE_BOLD, name);
     row_pad(&row, width);
     text_add(scroll->ret, row.text.bytes);
-    text_add(scroll->ret, "  ");
+    int gap = frame_gap(scroll->columns);
+    text_addf(scroll->ret, "%*s", gap, "");
     row_done(&row);
-    return frame_indent(scroll->columns) + 2 + width + 2;
+    return frame_indent(scroll->columns) + 2 + width + gap;
 }
 
 /* ---- one small function per kind of event ---- */
@@ -90,9 +94,14 @@ static void on_reserved(const struct scroll *scroll, const struct journal_event 
     text_add(&line, event->repository ? event->repository : event->text ? event->text : "");
     if (event->commit)
         text_addf(&line, " at %.*s", SHORT_HEX, event->commit);
-    text_addf(&line, "%sfence %lld", line.length ? ", " : "", (long long)event->fence);
+    if (scroll->columns >= HEADER_COLUMNS)
+        text_addf(&line, "%sfence %lld", line.length ? ", " : "", (long long)event->fence);
+    if (line.length == 0)
+        return;
+    size_t start = scroll->ret->length;
     add_styled(scroll, STYLE_DIM, line.bytes);
     text_add(scroll->ret, "\n");
+    wrap_from(scroll->ret, start, 2, scroll->columns);
 }
 
 /* Many reused ones are one line. */
@@ -116,7 +125,8 @@ static void on_evidence(const struct scroll *scroll, const struct journal_event 
     bool failed = event->verdict && !event_passed(event);
     struct mark mark = failed ? (struct mark){STYLE_BAD, scroll->glyphs->failed}
                               : (struct mark){STYLE_ACCENT, scroll->glyphs->reused};
-    bool told = event->reused ? failed || board_count(scroll->board, BOARD_REUSED) <= FEW_REUSED
+    /* A failure that is known is told once, at the end, with its log. */
+    bool told = event->reused ? !failed && board_count(scroll->board, BOARD_REUSED) <= FEW_REUSED
                               : event->text != NULL; /* takes back what was said at the program's end */
     if (!told)
         return;
@@ -126,40 +136,55 @@ static void on_evidence(const struct scroll *scroll, const struct journal_event 
     text_add(scroll->ret, "\n");
 }
 
+static void add_hint(const struct scroll *scroll, int indent, const char *name)
+{
+    text_addf(scroll->ret, "%*s", indent, "");
+    text_add(scroll->ret, style_begin(scroll->look, STYLE_DIM));
+    text_addf(scroll->ret, "%s %-9s", scroll->glyphs->arrow, name);
+    text_add(scroll->ret, style_end(scroll->look, STYLE_DIM));
+    text_add(scroll->ret, " ");
+}
+
 static void add_failure(const struct scroll *scroll, const struct journal_event *event)
 {
     int indent = frame_indent(scroll->columns) + 2;
     _cleanup_(mem_free) char *prefix = mem_format("%*s%s ", indent, "", scroll->glyphs->gutter);
     _cleanup_(mem_free) char *path = event_log_path(scroll->board, event);
+    const struct board_producer *producer = board_find(scroll->board, event->producer);
     if (!path)
         return;
     tail_add(scroll->look, path, prefix, TAIL_LINES, scroll->columns, scroll->ret);
-    text_addf(scroll->ret, "%*s", indent, "");
-    text_add(scroll->ret, style_begin(scroll->look, STYLE_DIM));
-    text_add(scroll->ret, scroll->glyphs->arrow);
-    text_add(scroll->ret, style_end(scroll->look, STYLE_DIM));
-    text_add(scroll->ret, " ");
-    add_styled(scroll, STYLE_PLAIN, path);
+    add_hint(scroll, indent, "log");
+    look_add_path(scroll->look, scroll->ret, path);
+    text_add(scroll->ret, "\n");
+    if (!producer || !producer->command)
+        return;
+    add_hint(scroll, indent, "reproduce");
+    add_styled(scroll, STYLE_PLAIN, producer->command);
     text_add(scroll->ret, "\n");
 }
 
 static void on_finished(const struct scroll *scroll, const struct journal_event *event)
 {
     char duration[DURATION_TEXT_SIZE];
-    bool passed = event_passed(event);
+    bool passed = event_passed(event), stopped = event_stopped(event);
+    size_t start = scroll->ret->length;
     duration_format(event->duration_ms, duration);
     add_name(scroll,
-        passed ? (struct mark){STYLE_GOOD, scroll->glyphs->passed}
-               : (struct mark){STYLE_BAD, scroll->glyphs->failed},
+        passed    ? (struct mark){STYLE_GOOD, scroll->glyphs->passed}
+        : stopped ? (struct mark){STYLE_WARN, scroll->glyphs->stopped}
+                  : (struct mark){STYLE_BAD, scroll->glyphs->failed},
         event->producer);
     text_add(scroll->ret, duration);
     _cleanup_(mem_free) char *why = passed ? event_remark(event) : event_finish_text(event);
     if (why) {
         text_add(scroll->ret, "  ");
-        add_styled(scroll, passed ? STYLE_DIM : STYLE_BAD, why);
+        add_styled(scroll, passed || stopped ? STYLE_DIM : STYLE_BAD, why);
     }
     text_add(scroll->ret, "\n");
-    if (!passed)
+    wrap_from(scroll->ret, start, frame_indent(scroll->columns) + 2, scroll->columns);
+    /* The last words of what was ended in the middle tell nothing. */
+    if (!passed && !stopped)
         add_failure(scroll, event);
 }
 
@@ -176,7 +201,7 @@ static void on_retired(const struct scroll *scroll, const struct journal_event *
     _cleanup_(text_done) struct text line = {0};
     const char *why = event->text && *event->text ? event->text : event->reason;
     text_addf(&line, "retired: %s", why ? why : "no reason is given");
-    if (event->by_attempt)
+    if (event->by_attempt && (!event->text || !*event->text))
         text_addf(&line, ", by attempt %s", event->by_attempt);
     add_line(scroll, (struct mark){STYLE_BAD, scroll->glyphs->failed}, STYLE_BAD, line.bytes);
 }

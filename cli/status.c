@@ -54,7 +54,7 @@ static int print(const struct cli *cli, const struct here *here, const struct ma
         entry_add(&cli->out, &overview->items[i], &overview->now, &text);
     }
     if (shown == 0 && !cli->options.quiet)
-        text_add(&text, "no unfinished attempt here\n");
+        report_add_none(&text, "no unfinished attempt here", overview->absent);
     if (hidden > 0 && !cli->options.quiet)
         text_addf(&text, "%s%zu elsewhere: tenure status --all\n", shown ? "\n" : "", hidden);
     return report_print(cli, &text, 0);

@@ -1,6 +1,7 @@
 #include "cli/verdict.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/json_table.h"
@@ -8,6 +9,7 @@
 #include "cli/frame.h"
 #include "cli/pending.h"
 #include "cli/report.h"
+#include "cli/wrap.h"
 
 #define FAILURES_TOLD 5
 #define SHORT_ID      12
@@ -30,30 +32,55 @@ static void add_hint(const struct look *look, const char *name, const char *valu
     if (!value)
         return;
     text_addf(ret, "    %s%-9s%s ", style_begin(look, STYLE_DIM), name, style_end(look, STYLE_DIM));
-    look_add_foreign(look, ret, value);
+    if (value[0] == '/')
+        look_add_path(look, ret, value);
+    else
+        look_add_foreign(look, ret, value);
     text_add(ret, "\n");
+}
+
+/* That of a run long ago may have been pruned. */
+static void add_log(const struct look *look, const struct completion_producer *producer, struct text *ret)
+{
+    if (producer->log && producer->source == SOURCE_REUSED && access(producer->log, F_OK) != 0) {
+        _cleanup_(mem_free) char *gone =
+            mem_format("removed; `tenure done --rerun %s` makes a new one", producer->name);
+        add_hint(look, "log", gone, ret);
+        return;
+    }
+    add_hint(look, "log", producer->log, ret);
 }
 
 static void add_failure(const struct look *look, const struct completion_producer *producer, struct text *ret)
 {
+    size_t start = ret->length;
     text_addf(
         ret, "  %s%s%s ", style_begin(look, STYLE_BAD), glyphs_of(look)->failed, style_end(look, STYLE_BAD));
     look_add_styled(look, ret, STYLE_BOLD, producer->name);
     text_add(ret, "  ");
     look_add_foreign(look, ret, producer->text ? producer->text : producer->verdict);
     text_addf(ret, "%s\n", producer->source == SOURCE_REUSED ? " (seen before; --rerun runs it again)" : "");
-    add_hint(look, "log", producer->log, ret);
+    wrap_from(ret, start, 4, look_columns(look));
+    add_log(look, producer, ret);
     add_hint(look, "reproduce", producer->command, ret);
 }
 
-static void add_failures(const struct look *look, const struct completion_result *result, struct text *ret)
+/* The live screen has shown it, with its last lines; one whose program ended well failed only afterwards. */
+static bool was_shown(const struct completion_producer *producer)
+{
+    return producer->source == SOURCE_RAN && producer->exit_code != 0;
+}
+
+static void add_failures(
+    const struct look *look, const struct completion_result *result, bool watched, struct text *ret)
 {
     size_t told = 0, more = 0;
     for (size_t i = 0; i < result->producer_count; i++) {
-        if (!has_failed(&result->producers[i]))
+        const struct completion_producer *producer = &result->producers[i];
+        if (!has_failed(producer) || (watched && was_shown(producer)))
             continue;
         if (told++ < FAILURES_TOLD)
-            add_failure(look, &result->producers[i], ret);
+            add_failure(look, producer, ret);
         else
             more++;
     }
@@ -65,6 +92,7 @@ void verdict_line(const struct look *look, bool good, const char *sentence, cons
     int64_t duration_ms, struct text *ret)
 {
     char duration[DURATION_TEXT_SIZE];
+    size_t start = ret->length;
     const struct glyphs *glyphs = glyphs_of(look);
     enum style style = good ? STYLE_GOOD : STYLE_BAD;
     text_addf(ret, "%s%s%s ", style_begin(look, style), good ? glyphs->passed : glyphs->failed,
@@ -80,15 +108,17 @@ void verdict_line(const struct look *look, bool good, const char *sentence, cons
         text_addf(ret, "  %s %s", glyphs->dot, duration);
     }
     text_addf(ret, "%s\n", style_end(look, STYLE_DIM));
+    wrap_from(ret, start, 2, look_columns(look));
 }
 
-void verdict_add(const struct look *look, const struct completion_result *result, struct text *ret)
+void verdict_add(
+    const struct look *look, const struct completion_result *result, bool watched, struct text *ret)
 {
     bool good = result->outcome == OUTCOME_DONE && !result->signal;
     if (result->outcome == OUTCOME_HELD)
         return;
     if (result->outcome == OUTCOME_NEGATIVE)
-        add_failures(look, result, ret);
+        add_failures(look, result, watched, ret);
     _cleanup_(mem_free) char *proof =
         result->proof_id ? mem_format("Proof %.*s", SHORT_ID, result->proof_id) : NULL;
     const char *sentence = result->sentence ? result->sentence : EXITS[result->outcome].meaning;

@@ -11,8 +11,10 @@
 int verdict_status(const struct cli *cli, const struct completion_result *result);
 
 /* What failed, where its log is and how to reproduce it; then the verdict in one sentence, the Proof's id,
- * the time. Empty for OUTCOME_HELD, which is told by its pending cause. */
-void verdict_add(const struct look *look, const struct completion_result *result, struct text *ret);
+ * the time. Empty for OUTCOME_HELD, which is told by its pending cause. `watched`: a live screen on `look`
+ * has shown what failed while it ran. */
+void verdict_add(
+    const struct look *look, const struct completion_result *result, bool watched, struct text *ret);
 /* The plan of --dry-run: a line per producer, with the reason. */
 void verdict_add_plan(const struct look *look, const struct completion_result *result, struct text *ret);
 

@@ -34,6 +34,7 @@ struct subject {
     struct text envelope;
     char *commit, *tree; /* what it must be about; NULL: whatever it says */
     char *name;          /* for people */
+    const char *asked;   /* the commit as typed */
 };
 
 static void subject_done(struct subject *subject)
@@ -80,20 +81,34 @@ static enum result take_file(const struct cli *cli, const char *typed, struct su
                         ? read_stdin(&ret->envelope, err)
                         : file_read(AT_FDCWD, typed, false, JSON_LIMIT_BYTES, &ret->envelope, err);
     ret->name = mem_string(typed);
+    ret->asked = "HEAD";
     return r == RESULT_OK ? want_tree(cli, ret, err) : r;
+}
+
+static enum result neither(const char *typed, struct error *err)
+{
+    _cleanup_(mem_free) char *here = getcwd(NULL, 0);
+    error_set(err, RESULT_ABSENT, 0, "%s is neither a commit of this repository nor a file (%s/%s)", typed,
+        here ? here : ".", typed);
+    return error_remedy(
+        err, "name a commit, or a file that holds a Proof: tenure proof COMMIT >FILE makes one");
 }
 
 static enum result take_stored(const struct cli *cli, const char *typed, const struct key_ring *ring,
     struct subject *ret, struct error *err)
 {
     _cleanup_(stored_proof_done) struct stored_proof stored = {0};
-    enum result r = stored_proof_find(cli, typed, ring, &stored, err);
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = stored_proof_find(cli, typed, ring, &stored, &why);
+    ret->asked = typed;
     ret->commit = STEAL(stored.commit);
     ret->tree = STEAL(stored.tree);
     ret->name = mem_string(typed);
     if (r == RESULT_OK)
         text_append(&ret->envelope, stored.proof.envelope, stored.proof.envelope_length);
-    return r;
+    else if (r == RESULT_ABSENT && !ret->tree)
+        return neither(typed, err);
+    return r == RESULT_OK ? r : error_move(err, &why);
 }
 
 /* ---- what is said ---- */
@@ -118,6 +133,9 @@ static int print_accepted(
     text_addf(&text, "\n  covers  %zu producer%s%s\n", statement->evidence_count,
         statement->evidence_count == 1 ? "" : "s",
         statement->complete ? "" : ", not all of the configuration");
+    if (subject->commit && strcmp(subject->commit, statement->commit) != 0)
+        text_addf(&text, "  asked   %s %.12s has the same tree\n",
+            cli->options.commit ? cli->options.commit : subject->asked, subject->commit);
     if (!subject->tree)
         text_add(&text, "  it was compared with no tree: there is no repository here\n");
     return report_print(cli, &text, 0);

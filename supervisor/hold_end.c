@@ -57,7 +57,7 @@ static char *who_cancelled(struct hold *hold)
         attempt.cancel_by == NULL)
         return NULL;
     clock_format_people(attempt.cancel_wall_ms, at);
-    return mem_format("by %s at %s", attempt.cancel_by, at);
+    return mem_format("by %s, at %s", attempt.cancel_by, at);
 }
 
 /* What stopped the run overrides what the caller wants, also when it came after the work had ended. */

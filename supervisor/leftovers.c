@@ -7,6 +7,7 @@
 #include "base/failpoint.h"
 #include "base/memory.h"
 #include "base/mutant.h"
+#include "journal/handle.h"
 #include "journal/liveness.h"
 #include "supervisor/marks-private.h"
 #include "supervisor/process.h"
@@ -170,9 +171,23 @@ static bool shares_subject(const struct leftovers_options *options, const struct
     return false;
 }
 
+/* A journal lies in a directory that bears its handle. */
+static bool handle_of_path(const char *path, char ret[HANDLE_SIZE])
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const char *name = slash != NULL ? memrchr(path, '/', (size_t)(slash - path)) : NULL;
+    if (name == NULL)
+        return false;
+    _cleanup_(mem_free) char *word = mem_format("%.*s", (int)(slash - name - 1), name + 1);
+    return handle_parse(word, ret, NULL) == RESULT_OK;
+}
+
 static void note_begin(struct text *notes, const struct ending *ending)
 {
-    text_addf(notes, "%sattempt %s left work behind: ", notes->length ? "\n" : "", ending->row->attempt_id);
+    char handle[HANDLE_SIZE];
+    bool named = handle_of_path(ending->row->journal_path, handle);
+    text_addf(notes, "%sattempt %s left work behind: ", notes->length ? "\n" : "",
+        named ? handle : ending->row->attempt_id);
 }
 
 static void note_part(struct text *notes, const char *separator, const char *what, const struct text *list)

@@ -94,20 +94,25 @@ enum result overview_read(
 
 /* ---- finding one ---- */
 
-static enum result no_such(const struct attempt_list *all, const char *typed, struct error *err)
+/* Borrowed from the list; NULL when none is near. */
+static const char *nearest_handle(const struct attempt_list *all, const char *typed)
 {
-    const char **names = mem_alloc((all->count + 1) * sizeof(*names));
+    _cleanup_(mem_free) const char **names = mem_alloc((all->count + 1) * sizeof(*names));
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].journal_handle != NULL)
             names[count++] = all->items[i].journal_handle;
-    const char *near = text_nearest(typed, names, count);
+    return text_nearest(typed, names, count);
+}
+
+static enum result no_such(const struct attempt_list *all, const char *typed, struct error *err)
+{
+    const char *near = nearest_handle(all, typed);
     enum result r = error_set(err, RESULT_ABSENT, 0, "there is no attempt %s", typed);
     if (near != NULL)
         r = error_remedy(err, "did you mean %s?", near);
     else
         r = error_remedy(err, "`tenure status --all` lists the unfinished ones, `tenure log` the past ones");
-    free(names);
     return r;
 }
 
@@ -134,6 +139,19 @@ static enum result find_by_prefix(
     return RESULT_OK;
 }
 
+/* `slip` tells what is wrong with it; the one that was meant may be known. */
+static enum result mistyped(struct look *look, const char *typed, struct error *slip, struct error *err)
+{
+    const struct attempt_query everything = {0};
+    _cleanup_(attempt_list_done) struct attempt_list all = {0};
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = store_list(look->store, &everything, &all, &why);
+    const char *near = r == RESULT_OK ? nearest_handle(&all, typed) : NULL;
+    if (near != NULL)
+        error_remedy(slip, "did you mean %s?", near);
+    return error_move(err, slip);
+}
+
 enum result look_find(struct look *look, const char *typed, struct attempt *ret, struct error *err)
 {
     char handle[HANDLE_SIZE];
@@ -141,7 +159,7 @@ enum result look_find(struct look *look, const char *typed, struct attempt *ret,
     bool is_handle = handle_parse(typed, handle, &slip) == RESULT_OK;
     /* A mistyped handle is told apart from an unknown one. */
     if (!is_handle && (typed[0] == 'T' || typed[0] == 't'))
-        return error_move(err, &slip);
+        return mistyped(look, typed, &slip, err);
     error_done(&slip);
     enum result r = store_find(look->store, is_handle ? handle : typed, ret, &slip);
     if (r == RESULT_OK)

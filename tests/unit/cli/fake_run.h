@@ -43,7 +43,10 @@ static const struct journal_event FAKE_EVENTS[] = {
         .expected_ms = 4000},
     {.kind = JOURNAL_OUTPUT, .boot_ms = 4000, .producer = "test", .offset_bytes = 123456},
     {.kind = JOURNAL_RENEWAL_TROUBLE, .boot_ms = 5000, .text = "the store is busy", .result = "busy"},
-    {.kind = JOURNAL_FROZEN, .boot_ms = 6000, .text = "the lease was not confirmed in time"},
+    {.kind = JOURNAL_FROZEN,
+        .boot_ms = 6000,
+        .wall_ms = INT64_C(1796067097000), /* 2026-11-30 19:31:37Z */
+        .text = "the lease was not confirmed in time"},
     {.kind = JOURNAL_THAWED, .boot_ms = 8000, .duration_ms = 2000},
     {.kind = JOURNAL_FINISHED,
         .boot_ms = 9500,

@@ -60,18 +60,20 @@ static void a_terminal_has_marks_and_columns(_unused_ void **state)
     _cleanup_(mem_free) char *wide = told(80, true), *narrow = told(40, false);
     assert_string_equal(wide, "T-7K3M-QX9D  reconnect with  tenure attach T-7K3M-QX9D\n"
                               "acme/widget at 3f2a91c0aa11, fence 812\n"
-                              "  ↻ lint                        reused: same key as T-AAAA-BBBC\n"
-                              "  ✓ build                       3.2 s\n"
+                              "  ↻ lint                         reused: same key as T-AAAA-BBBC\n"
+                              "  ✓ build                        3.2 s\n"
                               "  ‖ thawed after 2 s, the lease is confirmed\n"
-                              "  ✗ test                        4 s  exit status 3\n"
-                              "  ✓ documentation-of-everythi…  4.1 s\n");
+                              "  ✗ test                         4 s  exit status 3\n"
+                              "  ✓ documentation-of-everything  4.1 s\n");
     assert_string_equal(narrow, "tenure attach T-7K3M-QX9D\n"
-                                "acme/widget at 3f2a91c0aa11, fence 812\n"
-                                "= lint                        reused:..\n"
-                                "+ build                       3.2 s\n"
-                                "# thawed after 2 s, the lease is confirmed\n"
-                                "x test                        4 s  exit status 3\n"
-                                "+ documentation-of-everyth..  4.1 s\n");
+                                "acme/widget at 3f2a91c0aa11\n"
+                                "= lint                       reused: ..\n"
+                                "+ build                      3.2 s\n"
+                                "# thawed after 2 s, the lease is\n"
+                                "  confirmed\n"
+                                "x test                       4 s  exit\n"
+                                "  status 3\n"
+                                "+ documentation-of-everyth.. 4.1 s\n");
 }
 
 /* A directory that looks like a journal's, with one log in it. */
@@ -121,7 +123,7 @@ static void output_never_begins_a_line(_unused_ void **state)
     plain_add(&look, &board, &end, &plain);
     scroll_add(&look, &board, &end, 40, &scrolled);
     _cleanup_(mem_free) char *expected =
-        mem_format("x: signalled after 0 ms: ended by signal 11 (Segmentation fault)\n"
+        mem_format("x: failed after 0 ms: ended by signal 11 (Segmentation fault)\n"
                    "  | first\n"
                    "  | lint: passed in 1 s\n"
                    "  | test: passed\n"

@@ -167,7 +167,7 @@ static void a_held_run_names_one_cause(_unused_ void **state)
 
     struct look look = {.utf8 = true};
     struct text people = {0};
-    verdict_add(&look, &result, &people);
+    verdict_add(&look, &result, false, &people);
     assert_int_equal(people.length, 0);
     pending_add(&look, &result.pending, &people);
     assert_string_equal(people.bytes,
@@ -176,7 +176,9 @@ static void a_held_run_names_one_cause(_unused_ void **state)
         "  owner      alice on build7, pid 4711, since 2026-11-30 19:30:37Z (running)\n"
         "  renewed    2026-11-30 19:31:37Z\n"
         "  lapses     in 57 s, 2026-11-30 19:32:34Z, unless it is renewed\n"
-        "  reconnect  tenure attach T-7K3M-QX9D\n");
+        "  reconnect  tenure attach T-7K3M-QX9D\n"
+        "  wait       the same command with --wait\n"
+        "  end it     tenure cancel T-7K3M-QX9D\n");
     text_done(&people);
 }
 
@@ -220,7 +222,7 @@ static void people_get_log_and_command_and_one_sentence(_unused_ void **state)
     struct look look = {.utf8 = true};
     struct completion_result result = failed_result();
     struct text text = {0};
-    verdict_add(&look, &result, &text);
+    verdict_add(&look, &result, false, &text);
     assert_string_equal(text.bytes, "  ✗ crash  ended by signal 11\n"
                                     "    log       /j/out/crash.log\n"
                                     "    reproduce ./crash\n"
@@ -228,7 +230,7 @@ static void people_get_log_and_command_and_one_sentence(_unused_ void **state)
     text_clear(&text);
     result = (struct completion_result){
         .sentence = "acme/widget is proved already", .proof_id = "0123456789abcdef", .duration_ms = 40};
-    verdict_add(&look, &result, &text);
+    verdict_add(&look, &result, false, &text);
     assert_string_equal(text.bytes, "✓ acme/widget is proved already  · Proof 0123456789ab  · 40 ms\n");
     text_done(&text);
 }

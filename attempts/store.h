@@ -151,8 +151,8 @@ _must_use_ enum result store_retire(
 _must_use_ enum result store_request_cancel(
     struct store *store, const char *attempt_id, const char *by, struct error *err);
 
-/* Who has the embedded store of this address locked, for people: "sqlite3, pid 123". Owned by the caller; NULL
- * when nobody can be seen. Opens nothing. Source: proc_locks(5). */
+/* Who has the embedded store of this address locked, for people: "sqlite3, pid 123". Owned by the caller;
+ * NULL when nobody can be seen. Opens nothing. Source: proc_locks(5). */
 char *store_locker(const char *url);
 
 /* ---- looking ---- */

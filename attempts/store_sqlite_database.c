@@ -67,8 +67,8 @@ static enum result fail_busy(struct sqlite_store *store, struct error *err)
     _cleanup_(mem_free) char *locker = locker_of(store->path);
 
     duration_format((real_ms() - store->wait_from_ms + 500) / 1000 * 1000, waited);
-    error_set(err, RESULT_BUSY, 0, "%s: locked by %s for %s", store->path, locker ? locker : "another process",
-        waited);
+    error_set(err, RESULT_BUSY, 0, "%s: locked by %s for %s", store->path,
+        locker ? locker : "another process", waited);
     return error_remedy(err, "try again; \"fuser %s\" names who has it open", store->path);
 }
 

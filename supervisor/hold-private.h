@@ -28,9 +28,10 @@ struct hold {
     struct store *store;
     struct journal *journal;
     bool handle_told;
-    bool store_told;                                 /* that the store lets us wait */
-    int64_t store_wait_boot_ms, store_asked_boot_ms; /* of the present wait for it: its start, the last look */
-    bool blocked; /* by leftovers on a subject of this attempt */
+    bool store_told; /* that the store lets us wait */
+    int64_t store_wait_boot_ms,
+        store_asked_boot_ms; /* of the present wait for it: its start, the last look */
+    bool blocked;            /* by leftovers on a subject of this attempt */
     struct supervisor *supervisor;
     struct reservation reservation;
     struct attempt attempt;

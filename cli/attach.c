@@ -209,6 +209,7 @@ static int attach_journal(struct cli *cli, const char *path)
     enum result r = machine_read(&machine, &err);
     if (r == RESULT_OK)
         r = follow_open(path, &machine, &follow, &err);
+    listen_for_detach(); /* before the screen, whose guard takes only what nobody has taken */
     if (r == RESULT_OK)
         r = open_screen(cli, &screen, &err);
     if (r != RESULT_OK) {
@@ -216,7 +217,6 @@ static int attach_journal(struct cli *cli, const char *path)
         return report_error(cli, &err);
     }
     memcpy(followed.handle, follow_header(follow)->handle, sizeof(followed.handle));
-    listen_for_detach();
     show_header(screen, follow, path);
     r = follow_all(follow, screen, &followed, &err);
     screen_close(screen);

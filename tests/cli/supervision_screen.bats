@@ -56,7 +56,7 @@ story() { # story COLUMNS LOCALE BAR
     screen kill-pane -t s
     # Frozen: another program holds the store for longer than the lease.
     hold_store
-    wait_for 30 shows 'frozen for [0-9]'
+    wait_for 30 shows 'frozen since [0-9]'
     one_of_each
     release_store
     wait_for 30 never_or_thawed
@@ -106,15 +106,63 @@ told_size() { [ "$(stty size <"$(screen display-message -p -t s '#{pane_tty}')")
 }
 drawn_again() { [ "$(picture)" != "$before" ]; }
 
-@test "the cursor is hidden while lines are drawn, and back when the run has ended, however it ends" {
+@test "the cursor is visible, and below the lines that are drawn, however the run ends" {
     work
     open 80 C.UTF-8
     for key in C-c C-z; do
         enter "'$TENURE' done --keep-going --jobs 3 --rerun"
         wait_for 60 failed_and_working
-        wait_for 30 cursor 0
+        wait_for 30 cursor 1
         screen send-keys -t s $key
         wait_for 60 cursor 1
     done
+}
+
+@test "killed without a word, it leaves the shell a line of its own" {
+    work
+    open 80 C.UTF-8
+    enter "'$TENURE' done --keep-going --jobs 3"
+    wait_for 60 failed_and_working
+    kill -9 "$("$TENURE" status --json | jq '.attempts[0].executor.pid')"
+    wait_for 30 shows '^\$ *$'
+    cursor 1
+    : >"$HOME/go"
+}
+
+@test "a failure is told once, with its log and its command; what was only ended has no last lines" {
+    work
+    open 80 C.UTF-8
+    enter "'$TENURE' done --keep-going --jobs 3"
+    wait_for 60 failed_and_working
+    screen send-keys -t s C-c
+    wait_for 60 shows 'cancelled by signal 2'
+    shows '⊘ build .*was stopped'
+    [ "$(picture | grep -c ' red ')" = 1 ]
+    [ "$(picture | grep -c '→ reproduce')" = 1 ]
+    ! shows 'compiling'
+}
+
+@test "times of what runs and of what has ended stand in one column" {
+    work
+    open 80 C.UTF-8
+    enter "'$TENURE' done --keep-going --jobs 3"
+    wait_for 60 failed_and_working
+    columns() { picture | grep -oE "^ *[^ ]+ $1 +[0-9]" | wc -m; }
+    [ "$(columns red)" = "$(columns build)" ]
+    : >"$HOME/go"
+    wait_for 60 holds 0
+}
+
+@test "Ctrl-C leaves an attached terminal, says so, and the run goes on" {
+    work
+    open 80 C.UTF-8
+    enter "'$TENURE' done --keep-going --jobs 3 >/dev/null & sleep 1; '$TENURE' attach"
+    wait_for 60 failed_and_working
+    screen send-keys -t s C-c
+    wait_for 30 shows 'detached; T-.* goes on'
+    ! shows '1 of 3'
+    holds 1
+    : >"$HOME/go"
+    wait_for 60 holds 0
 }
 cursor() { [ "$(screen display-message -p -t s '#{cursor_flag}')" = "$1" ]; }

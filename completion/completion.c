@@ -92,10 +92,12 @@ static enum result refuse_nesting(struct store *store, struct error *err)
         _cleanup_(error_done) struct error ignored = {0};
         bool completes = store_find(store, id, &outer, &ignored) == RESULT_OK && outer.kind != KIND_COMMAND &&
                          attempt_is_unfinished(&outer);
+        if (completes)
+            error_set(err, RESULT_INVALID, 0, "`tenure done` was called by a producer of attempt %s",
+                attempt_name(&outer));
         attempt_done(&outer);
         if (!completes)
             continue;
-        error_set(err, RESULT_INVALID, 0, "`tenure done` was called by a producer of attempt %s", id);
         return error_remedy(err, "call the checks themselves in that producer, or use a store of its own");
     }
     return RESULT_OK;

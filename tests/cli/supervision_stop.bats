@@ -62,7 +62,7 @@ all_gone() {
     wait_for 60 all_up
     gone "${left[@]}"
     [ "$(field "state || ' ' || reason_code" "$old")" = "cancelled owner-gone" ]
-    grep -q "attempt $old left work behind: ended pid" "$SANDBOX/run.out"
+    grep -q "attempt $(field journal_handle "$old") left work behind: ended pid" "$SANDBOX/run.out"
     # They were gone before the first of ours was started.
     records_of | jq -es 'map(.kind) | index("note") < index("started")' >/dev/null
     kill -TERM "$PID"

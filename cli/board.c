@@ -164,13 +164,10 @@ static void on_finished(struct board *board, const struct journal_event *event)
 static void on_evidence(struct board *board, const struct journal_event *event)
 {
     struct board_producer *producer = find(board, event->producer);
-    if (!producer)
+    if (!producer || !event->reused)
         return;
     bool passed = !event->verdict || strcmp(event->verdict, "passed") == 0;
-    if (event->reused)
-        producer->state = passed ? BOARD_REUSED : BOARD_FAILED;
-    else if (!passed)
-        producer->state = BOARD_FAILED;
+    producer->state = passed ? BOARD_REUSED : BOARD_FAILED;
 }
 
 static void on_trouble(struct board *board, const struct journal_event *event)

@@ -110,16 +110,16 @@ static void add_verdict(const struct look *look, const struct journal_event *eve
     text_add(ret, ")");
 }
 
-/* That evidence was stored needs no line, unless it takes back what was said when the program ended. */
+/* That evidence was stored needs no line. */
 static void plain_evidence(const struct look *look, _unused_ const struct board *board,
     const struct journal_event *event, struct text *ret)
 {
-    if (!event->reused && !event->text)
+    if (!event->reused)
         return;
     say(look, ret, event->producer);
     text_add(ret, ": ");
     add_verdict(look, event, ret);
-    text_add(ret, event->reused ? ", " : ": ");
+    text_add(ret, ", ");
     say(look, ret, event->text && *event->text ? event->text : "reused");
     text_add(ret, "\n");
 }

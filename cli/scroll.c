@@ -122,17 +122,13 @@ static void on_plan(const struct scroll *scroll, const struct journal_event *eve
 
 static void on_evidence(const struct scroll *scroll, const struct journal_event *event)
 {
+    struct mark mark = {STYLE_ACCENT, scroll->glyphs->reused};
     bool failed = event->verdict && !event_passed(event);
-    struct mark mark = failed ? (struct mark){STYLE_BAD, scroll->glyphs->failed}
-                              : (struct mark){STYLE_ACCENT, scroll->glyphs->reused};
     /* A failure that is known is told once, at the end, with its log. */
-    bool told = event->reused ? !failed && board_count(scroll->board, BOARD_REUSED) <= FEW_REUSED
-                              : event->text != NULL; /* takes back what was said at the program's end */
-    if (!told)
+    if (!event->reused || failed || board_count(scroll->board, BOARD_REUSED) > FEW_REUSED)
         return;
     int used = add_name(scroll, mark, event->producer);
-    add_cut(scroll, event->reused ? STYLE_DIM : STYLE_BAD,
-        event->text && *event->text ? event->text : "reused", used);
+    add_cut(scroll, STYLE_DIM, event->text && *event->text ? event->text : "reused", used);
     text_add(scroll->ret, "\n");
 }
 

@@ -65,10 +65,10 @@ static void add_failure(const struct look *look, const struct completion_produce
     add_hint(look, "reproduce", producer->command, ret);
 }
 
-/* The live screen has shown it, with its last lines; one whose program ended well failed only afterwards. */
+/* The live screen has shown it, with its last lines. */
 static bool was_shown(const struct completion_producer *producer)
 {
-    return producer->source == SOURCE_RAN && producer->exit_code != 0;
+    return producer->source == SOURCE_RAN;
 }
 
 static void add_failures(

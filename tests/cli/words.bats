@@ -119,3 +119,34 @@ let_go() { : >"$SANDBOX/go" && wait "$HOLDER"; }
     kill -TERM "$pid"
     wait $! || [ $? = 143 ]
 }
+
+@test "a store that is locked: by whom, after a second, and for how long in words" {
+    "$TENURE" run --subject x -- true
+    hold_store
+    run -125 timeout 100 "$TENURE" run --subject x -- true
+    release_store
+    [[ $output == *"waiting for the store: locked by "*", pid "* ]]
+    [[ $output == *"locked by "*", pid "*" for "*" s"* ]]
+    [[ $output != *" ms"* ]]
+}
+
+@test "verify: a new commit of the same tree is proved, and it is said why" {
+    producers ok=true
+    "$TENURE" done -q
+    git commit -q --allow-empty -m again
+    run -0 "$TENURE" verify
+    [[ $output == *"HEAD $(git rev-parse HEAD | cut -c1-12) has the same tree"* ]]
+}
+
+@test "taken over while it was stopped: by whom, for how long, what to do" {
+    "$TENURE" run --ttl 2s --heartbeat 500ms --subject x -- sleep 60 2>"$SANDBOX/err" &
+    lost=$!
+    wait_for 30 held
+    handle=$(the handle)
+    kill -STOP "$(the executor.pid)"
+    run -0 timeout 60 "$TENURE" run --subject x --wait=50s -- true
+    wait $lost || [ $? = 124 ] # it was continued, so that it could see what became of it
+    cat "$SANDBOX/err"
+    grep -E "$handle is lost: T-.* took command:x over: its lease had lapsed" "$SANDBOX/err"
+    grep -q 'the command was ended; start it again' "$SANDBOX/err"
+}

@@ -63,6 +63,7 @@ static enum result code_of_errno(int errnum)
         return RESULT_ABSENT;
     case EACCES:
     case EPERM:
+    case EROFS:
         return RESULT_DENIED;
     default:
         return RESULT_SYSTEM;

@@ -16,8 +16,9 @@
 #include "journal/follow.h"
 #include "journal/retention.h"
 
-#define FOLLOW_MS INT64_C(250)
-#define RECORD_MS INT64_C(2000) /* between two looks at a record far away */
+#define FOLLOW_MS    INT64_C(250)
+#define RECORD_MS    INT64_C(2000) /* between two looks at a record */
+#define SILENT_TURNS (RECORD_MS / FOLLOW_MS)
 
 /* What was learned of an attempt while it was followed. */
 struct followed {
@@ -180,14 +181,40 @@ static int tell_detached(const struct cli *cli, const struct followed *followed)
     return status;
 }
 
-static enum result follow_all(
-    struct follow *follow, struct screen *screen, struct followed *followed, struct error *err)
+static int tell_record(const struct cli *cli, const struct overview_entry *entry);
+
+static enum result record_of(const struct cli *cli, const char *handle, struct overview_entry *ret)
 {
-    while (!detach_signal) {
+    _cleanup_(error_done) struct error ignored = {0};
+    _cleanup_(here_done) struct here here = {0};
+    here_look(false, &here);
+    return overview_find(here_store_url(cli, &here), handle, ret, &ignored);
+}
+
+/* Where nothing proves that the owner of a journal lives or is gone (a copy, an earlier boot in a container),
+ * its record decides whether there is anything to wait for. */
+static bool record_is_over(const struct cli *cli, const char *handle)
+{
+    struct overview_entry entry = {0};
+    enum result r = record_of(cli, handle, &entry);
+    bool over =
+        r == RESULT_ABSENT || (r == RESULT_OK && (!attempt_is_unfinished(&entry.attempt) || entry.lapsed));
+    overview_entry_done(&entry);
+    return over;
+}
+
+/* UNKNOWN: the journal says no more, its owner's fate is unknown, and its attempt is over by the record. */
+static enum result follow_all(const struct cli *cli, struct follow *follow, struct screen *screen,
+    struct followed *followed, struct error *err)
+{
+    for (int silent = 0; !detach_signal;) {
         struct journal_event event = {0};
         enum result r = follow_next(follow, FOLLOW_MS, &event, err);
         if (r == RESULT_BUSY) {
             error_done(err);
+            if (follow_verdict(follow).verdict == OWNER_UNKNOWN && silent++ % SILENT_TURNS == 0 &&
+                record_is_over(cli, followed->handle))
+                return RESULT_UNKNOWN;
             continue;
         }
         if (r != RESULT_OK)
@@ -218,13 +245,18 @@ static int attach_journal(struct cli *cli, const char *path)
     }
     memcpy(followed.handle, follow_header(follow)->handle, sizeof(followed.handle));
     show_header(screen, follow, path);
-    r = follow_all(follow, screen, &followed, &err);
+    r = follow_all(cli, follow, screen, &followed, &err);
     screen_close(screen);
     struct liveness liveness = follow_verdict(follow);
+    struct overview_entry entry = {0};
+    bool recorded = r == RESULT_UNKNOWN && record_of(cli, followed.handle, &entry) == RESULT_OK;
+    bool over = r == RESULT_ABSENT || r == RESULT_UNKNOWN;
     int status = r == RESULT_INTERRUPTED ? tell_detached(cli, &followed)
                  : followed.settled      ? tell_settled(cli, &followed)
-                 : r == RESULT_ABSENT    ? tell_gone(cli, &followed, follow_header(follow), &liveness)
+                 : recorded              ? tell_record(cli, &entry)
+                 : over                  ? tell_gone(cli, &followed, follow_header(follow), &liveness)
                                          : report_error(cli, &err);
+    overview_entry_done(&entry);
     follow_close(follow);
     return status;
 }

@@ -176,3 +176,14 @@ waits() { grep -q 'waiting' "$SANDBOX/$1.out" "$SANDBOX/$1.err"; }
     finish run "$pid"
     finished_with 0
 }
+
+@test "L10: attach ends where nothing proves the owner's fate and its lease has run out" {
+    # A journal of an earlier boot in a container proves nothing.
+    TENURE_TEST_BOOT_ID=11111111111111111111111111111111 background owner "$TENURE" run --subject a -- sleep 60
+    wait_for 10 holds
+    kill -KILL "$PID"
+    handle=$(db "SELECT journal_handle FROM attempt")
+    run timeout 20 "$TENURE" attach "$handle"
+    assert_exit 4
+    assert_says "$handle has lapsed"
+}

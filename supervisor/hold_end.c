@@ -233,6 +233,16 @@ static void tell_settled(struct hold *hold, const struct hold_result *result, co
     FAILPOINT("hold-after-settled-record");
 }
 
+/* The store was removed or replaced under us: after the work nothing can be refused any more. */
+static enum result store_trouble(const struct hold *hold, enum result r, struct error *err)
+{
+    if (outcome_of_result(r) != OUTCOME_REFUSED)
+        return r;
+    error_wrap(
+        err, "the store that attempt %s was begun in is there no more: ", journal_handle(hold->journal));
+    return err->code = RESULT_UNREACHABLE;
+}
+
 static void result_of_trouble(
     struct hold *hold, enum result r, const struct error *err, struct hold_result *ret)
 {
@@ -272,6 +282,7 @@ static enum result conclude(
     } else if (r == RESULT_OK) {
         result_of_settlement(&verdict, ret);
     } else {
+        r = store_trouble(hold, r, err);
         result_of_trouble(hold, r, err, ret);
         return r;
     }

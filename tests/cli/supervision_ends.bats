@@ -160,3 +160,14 @@ END
     assert_exit 0
     [ "$output" = "0 1 2 3 " ]
 }
+
+@test "S6: the store lost the attempt under the work: nothing is claimed, and nothing is called refused that has run" {
+    producers one="$(waits_for "$HOME/go")"
+    background run "$TENURE" done
+    wait_for 60 work_runs one
+    db "PRAGMA foreign_keys = OFF; DELETE FROM subject; DELETE FROM attempt"
+    : >"$HOME/go"
+    finish run "$PID" 60
+    finished_with 5
+    [[ "$OUT $ERR" == *"the store that attempt "*" was begun in is there no more"* ]]
+}

@@ -150,17 +150,10 @@ static void casualty_add(
     casualties->count++;
 }
 
-static void name_add(struct text *text, pid_t pid, const char *name, const char *what)
-{
-    text_addf(text, "%spid %d (", text->length ? ", " : "", pid);
-    text_add_printable(text, name, strlen(name), false);
-    text_addf(text, "%s%s)", what ? ", " : "", what ? what : "");
-}
-
 static void casualties_name(const struct casualties *casualties, struct text *text)
 {
     for (size_t i = 0; i < casualties->count && i < CASUALTIES_MAX; i++)
-        name_add(text, casualties->items[i].pid, casualties->items[i].name, casualties->items[i].what);
+        proc_name_add(text, casualties->items[i].pid, casualties->items[i].name, casualties->items[i].what);
     if (casualties->count > CASUALTIES_MAX)
         text_addf(text, " and %zu more", casualties->count - CASUALTIES_MAX);
 }

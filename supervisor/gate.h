@@ -6,8 +6,9 @@
  *     if (gate_may_run(gate)) { spawn or thaw; if (!gate_may_run(gate)) stop it again; }
  *     gate_leave(gate);
  *
- * The deadline is CLOCK_BOOTTIME. A confirmation only moves it; it permits nothing by itself. Held for short
- * system calls only, so that the guard never waits long. Thread-safe.
+ * The deadline is CLOCK_BOOTTIME. A confirmation only moves it; it permits nothing by itself. Held only for
+ * what is bounded (a pass over the work; a start, until the exec or the deadline), so that the guard never
+ * waits long: whoever may have to wait for a file system does so before. Thread-safe.
  */
 #ifndef SUPERVISOR_GATE_H
 #define SUPERVISOR_GATE_H

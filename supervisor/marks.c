@@ -177,22 +177,15 @@ bool mark_scan_is_kin(const struct mark_scan *scan, pid_t pid)
     return pids_have(scan->ancestors, scan->ancestor_count, pid);
 }
 
-static void name_add(struct text *text, pid_t pid, const char *name, const char *more)
-{
-    text_addf(text, "%spid %d (", text->length ? ", " : "", pid);
-    text_add_printable(text, name, strlen(name), false);
-    text_addf(text, ")%s", more);
-}
-
-static void found_name(struct mark_scan *scan, pid_t pid, const char *more)
+static void found_name(struct mark_scan *scan, pid_t pid, bool denied)
 {
     struct proc_stat stat = {.name = "gone"};
     if (pids_have(scan->known, scan->known_count, pid))
         return;
     proc_stat_read(pid, &stat);
-    name_add(&scan->named, pid, stat.name, more);
+    proc_name_add(&scan->named, pid, stat.name, denied ? "may not be signalled" : NULL);
     pids_add(&scan->known, &scan->known_count, &scan->known_capacity, pid);
-    scan->signalled += *more == '\0';
+    scan->signalled += !denied;
 }
 
 /* The mark is read once more behind the pidfd: what bears it then is the process that the pidfd is of. */
@@ -206,7 +199,7 @@ static void found_signal(struct mark_scan *scan, pid_t pid)
         bool denied = process_signal(&process, scan->signal, NULL) == RESULT_DENIED;
         scan->found++;
         scan->denied += denied;
-        found_name(scan, pid, denied ? " may not be signalled" : "");
+        found_name(scan, pid, denied);
     }
     process_close(&process);
 }
@@ -223,7 +216,7 @@ static void unseen_note(struct mark_scan *scan, pid_t pid)
         return;
     if (pids_have(scan->known, scan->known_count, pid))
         return;
-    name_add(&scan->unseen, pid, stat.name, "");
+    proc_name_add(&scan->unseen, pid, stat.name, NULL);
     pids_add(&scan->known, &scan->known_count, &scan->known_capacity, pid);
 }
 

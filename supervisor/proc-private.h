@@ -1,6 +1,7 @@
 /*
- * Looking at processes through /proc, without allocation and without any lock: the guard does it while
- * everything else may hang. Everything seen here is a snapshot of a moment. Thread-safe. Source: proc(5).
+ * Looking at processes through /proc, without allocation (but for names) and without any lock: the guard does
+ * it while everything else may hang. Everything seen here is a snapshot of a moment. Thread-safe. Source:
+ * proc(5).
  */
 #ifndef SUPERVISOR_PROC_PRIVATE_H
 #define SUPERVISOR_PROC_PRIVATE_H
@@ -8,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/text.h"
 
 #define PROC_NAME_SIZE 64
 
@@ -21,6 +24,10 @@ struct proc_stat {
 
 /* False when there is no such process (any more). */
 bool proc_stat_read(pid_t pid, struct proc_stat *ret);
+
+/* Appends "pid 4711 (sleep)" or, with `what`, "pid 4711 (sleep, what)" to a list for people. Allocates: not
+ * while something is to be stopped. */
+void proc_name_add(struct text *list, pid_t pid, const char *name, const char *what);
 
 /* Nothing of it runs any more: a zombie without living threads. A leading thread may end before others. */
 bool proc_stat_is_dead(const struct proc_stat *stat);

@@ -67,6 +67,13 @@ bool proc_stat_read(pid_t pid, struct proc_stat *ret)
     return stat_read(path, ret);
 }
 
+void proc_name_add(struct text *list, pid_t pid, const char *name, const char *what)
+{
+    text_addf(list, "%spid %d (", list->length > 0 ? ", " : "", pid);
+    text_add_printable(list, name, strlen(name), false);
+    text_addf(list, "%s%s)", what ? ", " : "", what ? what : "");
+}
+
 static bool state_is_dead(char state)
 {
     return state == 'Z' || state == 'X' || state == 'x';

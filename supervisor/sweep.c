@@ -73,7 +73,7 @@ static size_t sweep_pass(const struct sweep *sweep, struct text *named)
         if (!sweep_one(sweep, walk.found[i], &stat))
             continue;
         if (named != NULL && lives < NAMED_MAX)
-            text_addf(named, "%spid %d (%s)", named->length > 0 ? ", " : "", walk.found[i], stat.name);
+            proc_name_add(named, walk.found[i], stat.name, NULL);
         lives++;
     }
     if (named != NULL && lives > NAMED_MAX)

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "supervisor/proc-private.h"
 #include "supervisor/spawn.h"
 
 #define BOUND_MS 20000
@@ -78,6 +80,22 @@ static _unused_ int process_wait(struct process *process)
     assert_int_equal(waitpid(process->pid, &status, 0), process->pid);
     process_close(process);
     return status;
+}
+
+static void end_tree(void *context _unused_, pid_t parent _unused_, pid_t child)
+{
+    struct proc_stat stat;
+    if (proc_stat_read(child, &stat))
+        proc_each_child(child, stat.threads, end_tree, NULL);
+    if (child > 1)
+        kill(child, SIGKILL);
+}
+
+/* A test that failed half way has not ended what it started, and that would hold its output open: whoever
+ * reads it would wait for programs that sleep for minutes. */
+static __attribute__((destructor)) void end_what_is_left(void)
+{
+    proc_each_child(getpid(), INT64_MAX, end_tree, NULL);
 }
 
 /* A directory of the test's own, removed by folder_done(). */

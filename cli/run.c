@@ -91,6 +91,8 @@ static void add_command(struct json_object *document, const struct command_resul
     json_add_boolean(document, "started", result->started);
     json_object_object_add(document, "child_exit",
         result->exit_code >= 0 && result->started ? json_object_new_int(result->exit_code) : NULL);
+    if (result->unsettled)
+        json_add_string(document, "unsettled", result->unsettled);
     json_object_object_add(
         document, "child_signal", result->signal > 0 ? json_object_new_int(result->signal) : NULL);
 }
@@ -142,6 +144,19 @@ static void complain_not_started(const struct cli *cli, const struct command_res
     report_complain(&text);
 }
 
+static void complain_unsettled(const struct cli *cli, const struct command_result *result)
+{
+    _cleanup_(error_done) struct error err = {0};
+    _cleanup_(text_done) struct text text = {0};
+    if (!result->unsettled)
+        return;
+    error_set(&err, RESULT_UNREACHABLE, 0,
+        "tenure run: the command failed, and its end could not be recorded: %s", result->unsettled);
+    error_remedy(&err, "the next run retires %s", result->handle);
+    report_add_error(&cli->err, &err, &text);
+    report_complain(&text);
+}
+
 static int tell(const struct cli *cli, const struct command_result *result)
 {
     int status = command_exit(result);
@@ -152,6 +167,7 @@ static int tell(const struct cli *cli, const struct command_result *result)
     }
     complain_lost(cli, result);
     complain_not_started(cli, result);
+    complain_unsettled(cli, result);
     return status;
 }
 

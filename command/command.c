@@ -16,6 +16,7 @@ void command_result_done(struct command_result *result)
     free(STEAL(result->handle));
     free(STEAL(result->attempt_id));
     free(STEAL(result->failure_text));
+    free(STEAL(result->unsettled));
 }
 
 /* ---- what the child gets ---- */
@@ -195,11 +196,20 @@ enum result command_run(const struct command_options *options, struct command_re
     _cleanup_(error_done) struct error why = {0};
     enum result ran = run_command(hold, options->argv, &result, &why);
     struct hold_ending ending = ending_of(&result, ran, &why);
-    r = hold_end(hold, &ending, &result.end, ran == RESULT_OK ? err : NULL);
+    _cleanup_(error_done) struct error unsettled = {0};
+    r = hold_end(hold, &ending, &result.end, &unsettled);
     result.lost = result.end.lost;
     result.stop_signal = result.end.signal;
+    bool settled = r == RESULT_OK || r == RESULT_RETIRED; /* `lost` tells */
+    bool failed = ran == RESULT_OK && result.started && exit_of(&result) != 0;
+    if (!settled && failed) {
+        result.unsettled = mem_string(unsettled.message);
+        r = RESULT_OK;
+    }
     *ret = result;
     if (ran != RESULT_OK)
         return error_move(err, &why);
-    return r == RESULT_RETIRED ? RESULT_OK : r; /* `lost` tells */
+    if (r == RESULT_OK || r == RESULT_RETIRED)
+        return RESULT_OK;
+    return error_move(err, &unsettled);
 }

@@ -20,6 +20,7 @@ struct command_result {
     bool lost;                    /* retired, or the lease could not be kept */
     int stop_signal;              /* 0, or the signal that ended us */
     struct hold_result end;
+    char *unsettled; /* why the store could not record the end of a command that failed; NULL when it did */
     char *handle;
     char *attempt_id;
     int64_t fence;
@@ -31,8 +32,9 @@ void command_result_done(struct command_result *result);
 int command_exit(const struct command_result *result);
 
 /* OK: the command ran or could not be started, `ret` tells. HELD fills `ret_pending`, INTERRUPTED fills
- * `ret->stop_signal`. Once an attempt was held `ret` is filled whatever the result: a settlement that failed
- * hides nothing. Start from a zeroed `ret` and end with command_result_done(). */
+ * `ret->stop_signal`. Once an attempt was held `ret` is filled whatever the result. A settlement that
+ * failed never hides that the command did: then it is OK and `unsettled`; else it is the result. Start from a
+ * zeroed `ret` and end with command_result_done(). */
 _must_use_ enum result command_run(const struct command_options *options, struct command_result *ret,
     struct pending *ret_pending, struct error *err);
 

@@ -302,10 +302,27 @@ static void tell_end(struct run *run, const struct hold_result *end, const struc
     }
 }
 
+static bool own_failure(const struct run *run, enum result work_result)
+{
+    return run->moved || run->failed || outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
+}
+
+static void tell_unsettled(
+    struct run *run, const struct hold_result *end, const struct hold_ending *ending, struct error *err)
+{
+    struct completion_result *result = run->result;
+    result_fill_hold(run, end);
+    result->outcome = run->moved ? OUTCOME_MOVED : OUTCOME_NEGATIVE;
+    result->sentence = mem_format("%s; the store could not record it: %s", ending->reason_text, err->message);
+    error_done(err);
+}
+
 /* The run's own error comes first; a settlement's trouble never hides it. */
 static enum result finish(struct run *run, enum result work_result, struct error *trouble, struct error *err)
 {
     struct signed_proof proof = {0};
+    if (run->failed && outcome_of_result(work_result) == OUTCOME_STORE)
+        work_result = RESULT_OK; /* what failed, failed, whether or not the store could take it down */
     bool stopped = supervisor_stop_of(hold_supervisor(run->hold))->cause != STOP_NONE;
     if (!stopped && work_result == RESULT_OK && !run->failed && !run->options->dirty)
         work_result = proving_sign(run, &proof, trouble);
@@ -319,7 +336,10 @@ static enum result finish(struct run *run, enum result work_result, struct error
                    outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
     if (work_result != RESULT_OK && !verdict)
         settled = error_move(err, trouble);
-    else if (settled == RESULT_OK || settled == RESULT_RETIRED) {
+    else if (settled != RESULT_OK && settled != RESULT_RETIRED && own_failure(run, work_result)) {
+        tell_unsettled(run, &end, &ending, err);
+        settled = RESULT_OK;
+    } else if (settled == RESULT_OK || settled == RESULT_RETIRED) {
         if (settled == RESULT_RETIRED)
             error_done(err);
         tell_end(run, &end, &ending, &proof);

@@ -146,3 +146,24 @@ teardown() { sandbox_end; }
     says 'open to others'
     exits 2
 }
+
+@test "a store that cannot record the end never hides that the work failed" {
+    producers bad='touch "$TMPDIR/started"; while [ ! -e "$TMPDIR/go" ]; do sleep 0.02; done; exit 3'
+    background 'done' "$TENURE" 'done'
+    wait_for 20 test -e "$TMPDIR/started"
+    rm "$STORE"
+    touch "$TMPDIR/go"
+    wait_for 60 ended "$PID"
+    wait "$PID" && rc=0 || rc=$?
+    [ "$rc" = 1 ]
+    grep -q 'bad: exited with status 3; the store could not record it' "$SANDBOX"/done.*
+
+    background run "$TENURE" run --subject x --ttl 2s -- sh -c 'touch "$TMPDIR/ran"; while [ ! -e "$TMPDIR/on" ]; do sleep 0.02; done; exit 7'
+    wait_for 20 test -e "$TMPDIR/ran"
+    rm "$STORE"
+    touch "$TMPDIR/on"
+    wait_for 60 ended "$PID"
+    wait "$PID" && rc=0 || rc=$?
+    [ "$rc" = 7 ]
+    grep -q 'the command failed, and its end could not be recorded' "$SANDBOX/run.err"
+}

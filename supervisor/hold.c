@@ -273,8 +273,9 @@ static enum result end_leftovers(struct hold *hold, struct error *err)
     FAILPOINT("hold-before-leftovers");
     enum result r = leftovers_end(&options, &report, err);
     FAILPOINT("hold-after-leftovers");
-    if (report.notes.length > 0)
-        hold_note(hold, "%s", report.notes.bytes);
+    char *rest = report.notes.bytes;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        hold_note(hold, "%s", line);
     if (r != RESULT_OK || !report.blocked)
         return r;
     hold->blocked = true;

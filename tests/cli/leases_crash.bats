@@ -238,3 +238,15 @@ kinds_in_journals() { grep -l "\"kind\":\"$1\"" "$XDG_STATE_HOME"/tenure/journal
 all_run() { [ "$(kinds_in_journals started)" = "$1" ]; }
 all_frozen() { [ "$(kinds_in_journals frozen)" = "$1" ]; }
 all_thawed() { [ "$(kinds_in_journals thawed)" = "$1" ]; }
+
+@test "L17: what several dead attempts left behind is told in a line for each" {
+    for subject in a b; do
+        background "$subject" "$TENURE" run --subject "$subject" -- sh -c "echo \$\$ >'$HOME/$subject'; exec sleep 60"
+        wait_for 20 test -s "$HOME/$subject"
+        crash "$PID"
+    done
+    run "$TENURE" run --subject a --subject b -- true
+    assert_exit 0
+    [ "$(grep -c 'left work behind: ended pid' <<<"$output")" = 2 ]
+    [[ $output != *'\x0a'* ]]
+}

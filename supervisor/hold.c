@@ -302,6 +302,27 @@ static enum result after_reserve(struct hold *hold, struct error *err)
     return r;
 }
 
+/* Without a supervisor nothing was started and nothing renews: the record can be ended at once. Where it
+ * cannot, the lease runs out by itself. */
+static void settle_unstarted(struct hold *hold, const struct hold_ending *ending)
+{
+    _cleanup_(error_done) struct error ignored = {0};
+    struct settlement settlement;
+    settlement_init(&settlement, ending->state);
+    settlement.reason_code = ending->reason_code;
+    settlement.reason_text = ending->reason_text;
+    if (store_settle(hold->store, &hold->reservation.credential, &settlement, &ignored) != RESULT_OK)
+        return;
+    struct journal_event event = {
+        .kind = JOURNAL_SETTLED,
+        .state = attempt_state_name(ending->state),
+        .reason = ending->reason_code,
+        .text = ending->reason_text,
+        .exit_code = ending->exit_code,
+    };
+    hold_tell(hold, &event, JOURNAL_DURABLE);
+}
+
 /* The attempt is held but its work cannot begin: ends it for the reason that `err` tells. */
 static void give_up(struct hold *hold, const struct error *err)
 {
@@ -312,7 +333,8 @@ static void give_up(struct hold *hold, const struct error *err)
         .exit_code = hold_exit(hold, outcome_of_result(err->code)),
     };
     _cleanup_(hold_result_done) struct hold_result result = {0};
-    if (hold->supervisor == NULL) { /* not even that: the lease runs out by itself */
+    if (hold->supervisor == NULL) {
+        settle_unstarted(hold, &ending);
         hold_free(hold);
         return;
     }

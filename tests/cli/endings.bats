@@ -167,3 +167,11 @@ teardown() { sandbox_end; }
     [ "$rc" = 7 ]
     grep -q 'the command failed, and its end could not be recorded' "$SANDBOX/run.err"
 }
+
+@test "an attempt whose supervisor cannot start is ended at once, not left to its lease" {
+    run bash -c 'ulimit -n 9; exec "$TENURE" run --subject x -- true'
+    assert_exit 125
+    assert_says 'Too many open files'
+    [ "$(db "SELECT state || ' ' || reason_code FROM attempt WHERE subjects = 'command:x'")" = 'cancelled internal' ]
+    holds 0
+}

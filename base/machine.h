@@ -22,7 +22,7 @@ struct machine {
     bool container;                   /* running in a container: its boot id may be its own */
 };
 
-/* RESULT_SYSTEM when /proc is not mounted or the machine has no id (remedy: systemd-machine-id-setup). */
+/* RESULT_SYSTEM when /proc is not mounted. Without a machine-id the id is made of the host's name. */
 _must_use_ enum result machine_read(struct machine *ret, struct error *err);
 
 #endif

@@ -302,11 +302,6 @@ static void tell_end(struct run *run, const struct hold_result *end, const struc
     }
 }
 
-static bool own_failure(const struct run *run, enum result work_result)
-{
-    return run->moved || run->failed || outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
-}
-
 static void tell_unsettled(
     struct run *run, const struct hold_result *end, const struct hold_ending *ending, struct error *err)
 {
@@ -336,7 +331,7 @@ static enum result finish(struct run *run, enum result work_result, struct error
                    outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
     if (work_result != RESULT_OK && !verdict)
         settled = error_move(err, trouble);
-    else if (settled != RESULT_OK && settled != RESULT_RETIRED && own_failure(run, work_result)) {
+    else if (settled != RESULT_OK && settled != RESULT_RETIRED && (run->failed || run->moved)) {
         tell_unsettled(run, &end, &ending, err);
         settled = RESULT_OK;
     } else if (settled == RESULT_OK || settled == RESULT_RETIRED) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/mutant.h"
@@ -125,6 +126,7 @@ static enum result job_start(
     job_enlist(supervisor, job);
     if (r == RESULT_OK) {
         tell_started(supervisor, job, request);
+        FAILPOINT("supervisor-job-started");
         return RESULT_OK;
     }
     /* Its outcome is told in more than one place; what to do about it is told here, once. */

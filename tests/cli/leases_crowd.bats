@@ -78,7 +78,7 @@ all_but_one_ended() {
             # shellcheck disable=SC2016
             background "other$i" bash -c '"$TENURE" run --subject "$0" -- true
                 [ $? = 123 ] || exit 1
-                TENURE_FAILPOINT=supervisor-after-spawn:kill "$TENURE" run --subject "$1" -- true
+                TENURE_FAILPOINT=supervisor-job-started:kill "$TENURE" run --subject "$1" -- true
                 [ $? = 137 ] || exit 2
                 "$TENURE" run --subject "$1" -- true || exit 3' "$subject" "own:$i"
             others+=("$PID")

@@ -153,7 +153,7 @@ without_rights() {
     chmod 0755 "$XDG_STATE_HOME"
 
     "$TENURE" run --subject s --ttl 60s -- true
-    TENURE_FAILPOINT=supervisor-after-spawn:kill "$TENURE" run --subject left -- sleep 600 || [ $? = 137 ]
+    TENURE_FAILPOINT=supervisor-job-started:kill "$TENURE" run --subject left -- sleep 600 || [ $? = 137 ]
     id=$(newest)
     for place in "$STORE:0444" "$XDG_STATE_HOME/tenure:0555" "$XDG_STATE_HOME/tenure/journals:0555"; do
         before=$(fingerprint)

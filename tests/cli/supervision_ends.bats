@@ -43,8 +43,8 @@ END
     local screen=$output document
     document=$("$TENURE" done --keep-going --jobs 4 --json --rerun) && return 1
     while read -r name verdict exit signal words; do
-        # The journal, of the run that was shown:
-        grep -F "$name: $verdict after" <<<"$screen" | grep -qF -- "$words"
+        # The screen says in a sentence what the journal of that run has as a word:
+        grep -F "$name: failed" <<<"$screen" | grep -qF -- "$words"
         records_of "$(db "SELECT id FROM attempt ORDER BY fence LIMIT 1")" | jq -es --arg n "$name" --arg v "$verdict" --arg e "$exit" \
             --arg s "$signal" --arg w "$words" 'map(select(.kind == "finished" and .producer == $n)) | length == 1 and (.[0] |
             .verdict == $v and (.text | contains($w)) and ($e == "-" or (.exit_code | tostring) == $e) and

@@ -97,8 +97,8 @@ end() {
     wait_for 60 holds 0
     wait_for 60 shown term 'cancelled by signal 2'
     has_ended cancelled signal "$attempt"
-    # Hidden as often as shown, and shown last.
-    [ "$(grep -ao $'\033\[?25[lh]' "$SANDBOX/term.out" | tail -n 1)" = $'\033[?25h' ]
+    # Never left hidden.
+    [ "$(grep -ao $'\033\[?25[lh]' "$SANDBOX/term.out" | tail -n 1)" != $'\033[?25l' ]
     none_marked
     end
 }

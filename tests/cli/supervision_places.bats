@@ -51,7 +51,7 @@ kilobytes() { head -c "$1" /dev/zero | tr '\0' "${2:-x}"; }
     verdict_is long not-started
     verdict_is list not-started
     verdict_is fits passed
-    assert_says "long: not-started after" "and the kernel allows 131071 for one; pass it in a file"
+    assert_says "long: failed after" "and the kernel allows 131071 for one" "pass it in a file"
 }
 
 # A run in the repository whose work waits, then writes where it is.

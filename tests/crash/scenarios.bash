@@ -79,7 +79,7 @@ scenario_beat() {
 # A dead owner: killed, its work alive, its subjects held.
 leave_dead() {
     slow_work
-    TENURE_FAILPOINT=supervisor-after-spawn:kill timeout 30 "$TENURE" "$@" >"$SANDBOX/dead.out" 2>&1 </dev/null
+    TENURE_FAILPOINT=supervisor-job-started:kill timeout 30 "$TENURE" "$@" >"$SANDBOX/dead.out" 2>&1 </dev/null
     [ $? = 137 ] && wait_for 5 work_is_marked || return 1
     fast_work
 }

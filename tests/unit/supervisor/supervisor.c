@@ -683,7 +683,8 @@ static int supervise_one(const char *line, const char *ready)
     fclose(file);
     struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
     int report = REPORT_OK;
-    if (f.kinds[JOURNAL_FROZEN] == 0 || f.kinds[JOURNAL_THAWED] != f.kinds[JOURNAL_FROZEN])
+    /* Whoever wakes first: the guard freezes, or the heartbeat has it confirmed before. */
+    if (f.kinds[JOURNAL_THAWED] != f.kinds[JOURNAL_FROZEN])
         report = REPORT_NOT_THAWED;
     else if (outcome.verdict != JOB_PASSED)
         report = REPORT_NOT_PASSED;

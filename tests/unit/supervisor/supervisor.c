@@ -673,7 +673,7 @@ static void test_ignored_stays_ignored(void **state)
 
 enum report { REPORT_OK = 0, REPORT_NOT_THAWED = 10, REPORT_NOT_PASSED, REPORT_NOT_CONFIRMED };
 
-static int supervise_one(const char *line, const char *ready)
+static int supervise_one(const char *line, const char *ready, bool must_freeze)
 {
     struct fixture f;
     begin(&f);
@@ -683,8 +683,9 @@ static int supervise_one(const char *line, const char *ready)
     fclose(file);
     struct job_outcome outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
     int report = REPORT_OK;
-    /* Whoever wakes first: the guard freezes, or the heartbeat has it confirmed before. */
-    if (f.kinds[JOURNAL_THAWED] != f.kinds[JOURNAL_FROZEN])
+    /* After a SIGSTOP the guard freezes, or the heartbeat wakes first and has it confirmed. */
+    bool frozen = f.kinds[JOURNAL_FROZEN] > 0 || !must_freeze;
+    if (!frozen || f.kinds[JOURNAL_THAWED] != f.kinds[JOURNAL_FROZEN])
         report = REPORT_NOT_THAWED;
     else if (outcome.verdict != JOB_PASSED)
         report = REPORT_NOT_PASSED;
@@ -724,7 +725,8 @@ static void stop_and_continue(int stop_signal, int64_t stopped_ms)
     pid_t pid = checked_fork();
     if (pid == 0) {
         setpgid(0, 0);
-        _exit(supervise_one("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done", ready));
+        _exit(supervise_one(
+            "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done", ready, stop_signal == SIGTSTP));
     }
     wait_until(access(ready, F_OK) == 0);
     kill(pid, stop_signal);

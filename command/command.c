@@ -197,11 +197,13 @@ enum result command_run(const struct command_options *options, struct command_re
     enum result ran = run_command(hold, options->argv, &result, &why);
     struct hold_ending ending = ending_of(&result, ran, &why);
     _cleanup_(error_done) struct error unsettled = {0};
+    bool stopped =
+        supervisor_stop_of(hold_supervisor(hold))->cause != STOP_NONE; /* then its end was our doing */
     r = hold_end(hold, &ending, &result.end, &unsettled);
     result.lost = result.end.lost;
     result.stop_signal = result.end.signal;
     bool settled = r == RESULT_OK || r == RESULT_RETIRED; /* `lost` tells */
-    bool failed = ran == RESULT_OK && result.started && exit_of(&result) != 0;
+    bool failed = ran == RESULT_OK && !stopped && result.started && exit_of(&result) != 0;
     if (!settled && failed) {
         result.unsettled = mem_string(unsettled.message);
         r = RESULT_OK;

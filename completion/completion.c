@@ -331,7 +331,7 @@ static enum result finish(struct run *run, enum result work_result, struct error
                    outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
     if (work_result != RESULT_OK && !verdict)
         settled = error_move(err, trouble);
-    else if (settled != RESULT_OK && settled != RESULT_RETIRED && (run->failed || run->moved)) {
+    else if (settled != RESULT_OK && settled != RESULT_RETIRED && !stopped && (run->failed || run->moved)) {
         tell_unsettled(run, &end, &ending, err);
         settled = RESULT_OK;
     } else if (settled == RESULT_OK || settled == RESULT_RETIRED) {

@@ -110,7 +110,7 @@ static void test_renews_on_time_and_confirms(void **state)
     while (fake.renewals == 0)
         turn(&f);
     int64_t first = boot_ms() - f.sent_boot_ms;
-    assert_true(first >= HEARTBEAT_MS); /* how late depends on the machine */
+    assert_true(first >= HEARTBEAT_MS && first < HEARTBEAT_MS + 200);
     while (fake.renewals < 4)
         turn(&f);
     assert_true(boot_ms() - f.sent_boot_ms >= 4 * HEARTBEAT_MS);

@@ -242,7 +242,8 @@ BEGIN
     IF result = 'ok' THEN
         PERFORM tenure.end_attempt(a, next_state, 'retired', at, reason_code, reason_text, by_attempt, NULL);
         INSERT INTO tenure.leftover (attempt, machine_id, boot_id)
-        VALUES (a.id, coalesce(a.executor ->> 'machine_id', ''), coalesce(a.executor ->> 'boot_id', ''));
+            SELECT a.id, a.executor ->> 'machine_id', coalesce(a.executor ->> 'boot_id', '')
+            WHERE a.executor ->> 'machine_id' IS NOT NULL;
         PERFORM tenure.commit_durably();
     END IF;
 END $$;

@@ -30,23 +30,29 @@ COMMENT ON FUNCTION tenure.identity() IS 'Which store this is, and its schema: o
 -- ---- the lease ----
 
 CREATE FUNCTION tenure.ttl_effective(ttl interval) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
-    SELECT least(greatest(coalesce(ttl, '60 s'), '2 s'), '1 h')
+    SELECT least(greatest(coalesce(nullif(ttl, '0'), '60 s'), '2 s'), '1 h')
 $$;
-COMMENT ON FUNCTION tenure.ttl_effective(interval) IS 'Any ttl as a legal one: 60 s when absent, from 2 s to 1 h.';
+COMMENT ON FUNCTION tenure.ttl_effective(interval) IS 'Any ttl as a legal one: 60 s when absent or zero, from 2 s to 1 h.';
+
+CREATE FUNCTION tenure.last_sign(acquired_at timestamptz, renewed_at timestamptz) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT greatest(acquired_at, CASE WHEN isfinite(renewed_at) THEN renewed_at END)
+$$;
+COMMENT ON FUNCTION tenure.last_sign(timestamptz, timestamptz) IS 'The last sign of an owner: acquisition or renewal, whichever is later.';
 
 CREATE FUNCTION tenure.expiry(acquired_at timestamptz, renewed_at timestamptz, expires_at timestamptz, ttl interval)
 RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN acquired_at IS NOT NULL AND expires_at IS NOT NULL
-        THEN least(expires_at, greatest(acquired_at, renewed_at) + tenure.ttl_effective(ttl)) END
+    SELECT CASE WHEN isfinite(acquired_at) AND isfinite(expires_at)
+        THEN least(expires_at, tenure.last_sign(acquired_at, renewed_at) + tenure.ttl_effective(ttl)) END
 $$;
-COMMENT ON FUNCTION tenure.expiry(timestamptz, timestamptz, timestamptz, interval) IS 'When a lease has lapsed at the latest; null when no time can be read.';
+COMMENT ON FUNCTION tenure.expiry(timestamptz, timestamptz, timestamptz, interval) IS 'When a lease has lapsed at the latest; null when a time is missing, or infinite.';
 
 CREATE FUNCTION tenure.lapsed(acquired_at timestamptz, renewed_at timestamptz, expires_at timestamptz, ttl interval,
     at timestamptz)
 RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT coalesce(
         at > tenure.expiry(acquired_at, renewed_at, expires_at, ttl)
-            OR greatest(acquired_at, renewed_at) > at + tenure.ttl_effective(ttl),
+            OR tenure.last_sign(acquired_at, renewed_at) > at + tenure.ttl_effective(ttl),
         true)
 $$;
 COMMENT ON FUNCTION tenure.lapsed(timestamptz, timestamptz, timestamptz, interval, timestamptz) IS
@@ -146,6 +152,7 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     cell tenure.transition;
     proof_wanted boolean;
+    lease_wanted boolean;
 BEGIN
     SELECT o.result, o.message INTO result, message FROM tenure.check_owner(a, token) o;
     IF result <> 'ok' THEN
@@ -153,11 +160,11 @@ BEGIN
     END IF;
     SELECT * INTO cell FROM tenure.transition t WHERE t.state = a.state AND t.event = decide_owner.event;
     proof_wanted := coalesce(cell.needs_proof AND a.kind = 'done', false);
+    lease_wanted := coalesce(cell.needs_lease AND tenure.is_strict(a.kind), false);
     IF cell.who IS DISTINCT FROM 'owner' THEN
         result := 'invalid';
         message := format('attempt %s is %s: %s is not possible', tenure.name_of(a), a.state, event);
-    ELSIF cell.needs_lease AND tenure.is_strict(a.kind)
-        AND tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN -- guard: strict-expiry
+    ELSIF lease_wanted AND tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN -- guard: strict-expiry
         result := 'lapsed';
         message := format('the lease of attempt %s has lapsed', tenure.name_of(a));
     ELSIF proof_wanted <> with_proof THEN -- guard: proof-iff-passed
@@ -213,7 +220,7 @@ BEGIN
         PERFORM FROM tenure.meta WHERE name = 'incarnation' FOR UPDATE;
         IF here IS DISTINCT FROM (SELECT value FROM tenure.meta WHERE name = 'incarnation') THEN
             PERFORM setval('tenure.fence', greatest(nextval('tenure.fence'),
-                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint));
+                (extract(epoch FROM tenure.now()) * 1000000)::bigint));
             UPDATE tenure.meta SET value = here WHERE name = 'incarnation';
         END IF;
     END IF;

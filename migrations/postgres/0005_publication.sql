@@ -67,15 +67,14 @@ END $$;
 COMMENT ON FUNCTION tenure.row_query(regclass, name, name) IS
     'The query for the living row with a key ($1, text). Soft-deleted: a boolean that is true, or anything that is not null. Raises TN006 for a column that is not there.';
 
-CREATE FUNCTION tenure.claim_row(source regclass, key_column name, key_value text, soft_delete name DEFAULT NULL,
-    ttl interval DEFAULT '60 s', executor jsonb DEFAULT NULL,
-    OUT result text, OUT message text, OUT attempt uuid, OUT token bytea, OUT fence bigint)
+CREATE FUNCTION tenure.claim_row_as(attempt uuid, token bytea, source regclass, key_column name, key_value text,
+    soft_delete name DEFAULT NULL, executor jsonb DEFAULT '{}', repository text DEFAULT NULL,
+    journal_handle text DEFAULT NULL, journal_host text DEFAULT NULL, journal_path text DEFAULT NULL,
+    ttl interval DEFAULT '60 s', bind_if_clear boolean DEFAULT true,
+    OUT result text, OUT message text, OUT record jsonb)
 LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
     keys text[];
-    new_id uuid := tenure.new_id();
-    new_token bytea := tenure.new_token();
-    record jsonb;
 BEGIN
     EXECUTE format('SELECT array_agg(k) FROM (%s LIMIT 2) living (k)', tenure.row_query(source, key_column, soft_delete))
         INTO keys USING key_value;
@@ -89,16 +88,31 @@ BEGIN
         RETURN;
     END IF;
     FOR try IN 1 .. 3 LOOP
-        SELECT r.result, r.message, r.record INTO result, message, record FROM tenure.reserve(new_id, new_token,
-            'publication', ARRAY[format('row:%s:%s=%s', source, key_column, coalesce(keys[1], key_value))], ttl => ttl,
-            bind_if_clear => true,
-            executor => coalesce(executor, jsonb_build_object('user', session_user,
-                'host', coalesce(host(inet_client_addr()), 'this host'))),
-            source => jsonb_build_object('table', source::oid::bigint, 'key', key_column,
+        SELECT r.result, r.message, r.record INTO result, message, record FROM tenure.reserve(attempt, token,
+            'publication', ARRAY[format('row:%s:%s=%s', source, key_column, coalesce(keys[1], key_value))],
+            executor, repository, journal_handle, journal_host, journal_path, ttl, bind_if_clear,
+            jsonb_build_object('table', source::oid::bigint, 'key', key_column,
                 'value', coalesce(keys[1], key_value), 'soft_delete', soft_delete)) r;
         EXIT WHEN result <> 'held' OR try = 3;
-        PERFORM tenure.reclaim((record ->> 'id')::uuid, new_id::text);
+        PERFORM tenure.reclaim((record ->> 'id')::uuid, attempt::text);
     END LOOP;
+END $$;
+COMMENT ON FUNCTION tenure.claim_row_as(uuid, bytea, regclass, name, text, name, jsonb, text, text, text, text, interval, boolean) IS
+    'tenure.claim_row() with the id, the token and the executor of the caller, answered like tenure.reserve(): repeated with the same id and token it answers as the first time.';
+
+CREATE FUNCTION tenure.claim_row(source regclass, key_column name, key_value text, soft_delete name DEFAULT NULL,
+    ttl interval DEFAULT '60 s', executor jsonb DEFAULT NULL,
+    OUT result text, OUT message text, OUT attempt uuid, OUT token bytea, OUT fence bigint)
+LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, tenure, pg_temp AS $$
+DECLARE
+    new_id uuid := tenure.new_id();
+    new_token bytea := tenure.new_token();
+    record jsonb;
+BEGIN
+    SELECT c.result, c.message, c.record INTO result, message, record
+    FROM tenure.claim_row_as(new_id, new_token, source, key_column, key_value, soft_delete, ttl => ttl,
+        executor => coalesce(executor, jsonb_build_object('user', session_user,
+            'host', coalesce(host(inet_client_addr()), 'this host')))) c;
     IF result = 'ok' THEN
         attempt := new_id;
         token := new_token;

@@ -113,28 +113,6 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 COMMENT ON FUNCTION tenure.remember(uuid, text, text, timestamptz) IS 'Appends to the history.';
 
--- ---- decisions ----
-
-CREATE FUNCTION tenure.check_owner(a tenure.attempt, token bytea, OUT result text, OUT message text)
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    result := 'retired';
-    IF a.id IS NULL THEN
-        result := 'absent';
-        message := 'there is no such attempt';
-    ELSIF a.record_version > 2 THEN
-        result := 'newer';
-        message := format('attempt %s was written by a newer tenure', tenure.name_of(a));
-    ELSIF a.token_digest IS DISTINCT FROM sha256(token) THEN -- guard: token
-        message := format('attempt %s is owned under another token', tenure.name_of(a));
-    ELSIF NOT tenure.is_unfinished(a.state) THEN -- guard: unfinished
-        message := tenure.ending_of(a);
-    ELSE
-        result := 'ok';
-    END IF;
-END $$;
-COMMENT ON FUNCTION tenure.check_owner(tenure.attempt, bytea) IS 'May the bearer of the token write what depends on the attempt? ok, absent, newer, or retired: finished, or another''s.';
-
 CREATE FUNCTION tenure.ending_of(a tenure.attempt) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE
         WHEN a.reason_text IS NOT NULL THEN format('attempt %s was retired: %s', tenure.name_of(a), a.reason_text)
@@ -145,6 +123,35 @@ CREATE FUNCTION tenure.ending_of(a tenure.attempt) RETURNS text LANGUAGE sql STA
     END
 $$;
 COMMENT ON FUNCTION tenure.ending_of(tenure.attempt) IS 'How an attempt ended, as a sentence.';
+
+CREATE FUNCTION tenure.refusal_of(a tenure.attempt, result text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN result = 'absent' THEN 'there is no such attempt'
+        WHEN result = 'newer' THEN format('attempt %s was written by a newer tenure', tenure.name_of(a))
+        WHEN result = 'lapsed' THEN format('the lease of attempt %s has lapsed', tenure.name_of(a))
+        WHEN result = 'busy' THEN format('attempt %s is locked by somebody', tenure.name_of(a))
+        WHEN result = 'retired' AND tenure.is_unfinished(a.state)
+            THEN format('attempt %s is owned under another token', tenure.name_of(a))
+        WHEN result = 'retired' THEN tenure.ending_of(a)
+    END
+$$;
+COMMENT ON FUNCTION tenure.refusal_of(tenure.attempt, text) IS 'Why the bearer of a token was refused, as a sentence.';
+
+-- ---- decisions ----
+
+CREATE FUNCTION tenure.check_owner(a tenure.attempt, token bytea, OUT result text, OUT message text)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    result := CASE
+        WHEN a.id IS NULL THEN 'absent'
+        WHEN a.record_version > 2 THEN 'newer'
+        WHEN a.token_digest IS DISTINCT FROM sha256(token) THEN 'retired' -- guard: token
+        WHEN NOT tenure.is_unfinished(a.state) THEN 'retired' -- guard: unfinished
+        ELSE 'ok'
+    END;
+    message := tenure.refusal_of(a, result);
+END $$;
+COMMENT ON FUNCTION tenure.check_owner(tenure.attempt, bytea) IS 'May the bearer of the token write what depends on the attempt? ok, absent, newer, or retired: finished, or another''s.';
 
 CREATE FUNCTION tenure.decide_owner(a tenure.attempt, event text, token bytea, with_proof boolean, at timestamptz,
     OUT result text, OUT message text, OUT next_state text)
@@ -166,7 +173,7 @@ BEGIN
         message := format('attempt %s is %s: %s is not possible', tenure.name_of(a), a.state, event);
     ELSIF lease_wanted AND tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN -- guard: strict-expiry
         result := 'lapsed';
-        message := format('the lease of attempt %s has lapsed', tenure.name_of(a));
+        message := tenure.refusal_of(a, result);
     ELSIF proof_wanted <> with_proof THEN -- guard: proof-iff-passed
         result := 'invalid';
         message := format('attempt %s cannot %s', tenure.name_of(a),
@@ -188,10 +195,10 @@ BEGIN
     result := 'conflict';
     IF a.id IS NULL THEN
         result := 'absent';
-        message := 'there is no such attempt';
+        message := tenure.refusal_of(a, result);
     ELSIF a.record_version > 2 THEN
         result := 'newer';
-        message := format('attempt %s was written by a newer tenure', tenure.name_of(a));
+        message := tenure.refusal_of(a, result);
     ELSIF cell.who IS DISTINCT FROM 'other' THEN
         result := 'retired';
         message := tenure.ending_of(a);

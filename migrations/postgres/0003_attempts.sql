@@ -120,9 +120,25 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION tenure.bind(uuid, bytea, text) IS 'planning -> running: the demand (a digest) is fixed, work may start. ok, retired, invalid, newer, absent.';
 
+CREATE FUNCTION tenure.judge_renewal(a tenure.attempt, token bytea, locked boolean, at timestamptz) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN a.id IS NULL THEN 'absent'
+        WHEN a.token_digest <> sha256(token) THEN 'retired' -- guard: token
+        WHEN NOT tenure.is_unfinished(a.state) THEN 'retired' -- guard: unfinished-renew
+        WHEN a.record_version > 2 THEN 'newer'
+        WHEN NOT locked THEN 'busy'
+        WHEN tenure.is_strict(a.kind) AND tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN 'lapsed' -- guard: strict-expiry
+        ELSE 'ok'
+    END
+$$;
+COMMENT ON FUNCTION tenure.judge_renewal(tenure.attempt, bytea, boolean, timestamptz) IS
+    'What a heartbeat is answered. A record that has ended, or bears another token, says so without its lock: neither ever changes.';
+
 CREATE FUNCTION tenure.renew(attempts uuid[], tokens bytea[], phases text[], done bigint[], total bigint[])
 RETURNS TABLE (attempt uuid, result text, reason_code text, reason_text text, reason_by text, cancel_requested boolean)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp
+    SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     locked uuid[];
@@ -137,15 +153,7 @@ BEGIN
     WITH asked AS MATERIALIZED (
         SELECT q.nr, q.id, q.phase, q.done, q.total, a.ttl, a.reason_code, a.reason_text, a.reason_by,
             a.cancel_by IS NOT NULL AS cancel_requested,
-            CASE
-                WHEN a.id IS NULL THEN 'absent'
-                WHEN a.token_digest <> sha256(q.token) THEN 'retired' -- guard: token
-                WHEN NOT tenure.is_unfinished(a.state) THEN 'retired' -- guard: unfinished-renew
-                WHEN a.record_version > 2 THEN 'newer'
-                WHEN l.id IS NULL THEN 'busy'
-                WHEN tenure.is_strict(a.kind) AND tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN 'lapsed' -- guard: strict-expiry
-                ELSE 'ok'
-            END AS result
+            tenure.judge_renewal(a, q.token, l.id IS NOT NULL, at) AS result
         FROM unnest(attempts, tokens, phases, done, total) WITH ORDINALITY AS q (id, token, phase, done, total, nr)
             LEFT JOIN tenure.attempt a ON a.id = q.id
             LEFT JOIN unnest(locked) l (id) ON l.id = q.id),
@@ -159,21 +167,38 @@ END $$;
 COMMENT ON FUNCTION tenure.renew(uuid[], bytea[], text[], bigint[], bigint[]) IS
     'One heartbeat for everything that a process holds; progress beside it, null leaves what was. A row each, in the order asked: ok, retired (with the reason; the only proof of a loss), lapsed (strict kinds), or unconfirmed: busy (locked by somebody; the others do not wait), absent, newer.';
 
-CREATE FUNCTION tenure.renew(attempt uuid, token bytea, OUT result text, OUT message text)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
+CREATE FUNCTION tenure.renew(attempt uuid, token bytea, phase text DEFAULT NULL, done bigint DEFAULT NULL,
+    total bigint DEFAULT NULL, OUT result text, OUT message text, OUT reason_code text, OUT reason_text text,
+    OUT reason_by text, OUT cancel_requested boolean)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
-    a tenure.attempt := tenure.lock_attempt(attempt);
-    at timestamptz := tenure.now();
-    next_state text;
+    a tenure.attempt;
+    locked boolean;
+    at timestamptz;
 BEGIN
-    SELECT * INTO result, message, next_state FROM tenure.decide_owner(a, 'renew', token, false, at);
-    IF result = 'ok' THEN
-        UPDATE tenure.attempt t SET renewed_at = at, expires_at = at + tenure.ttl_effective(t.ttl), rev = t.rev + 1
-        WHERE t.id = a.id;
-        PERFORM tenure.commit_durably();
+    SELECT * INTO a FROM tenure.attempt t WHERE t.id = attempt FOR NO KEY UPDATE SKIP LOCKED;
+    locked := FOUND;
+    at := tenure.now();
+    IF NOT locked THEN
+        SELECT * INTO a FROM tenure.attempt t WHERE t.id = attempt;
     END IF;
+    result := tenure.judge_renewal(a, token, locked, at);
+    IF result = 'ok' THEN
+        UPDATE tenure.attempt t SET renewed_at = at, expires_at = at + tenure.ttl_effective(a.ttl), rev = t.rev + 1,
+            progress_phase = coalesce(phase, t.progress_phase), progress_done = coalesce(done, t.progress_done),
+            progress_total = coalesce(total, t.progress_total)
+        WHERE t.id = attempt;
+        PERFORM tenure.commit_durably();
+    ELSE
+        message := tenure.refusal_of(a, result);
+    END IF;
+    reason_code := a.reason_code;
+    reason_text := a.reason_text;
+    reason_by := a.reason_by;
+    cancel_requested := a.cancel_by IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION tenure.renew(uuid, bytea) IS 'One heartbeat for one attempt; waits for its row. Never revives: ok, retired, lapsed (strict kinds), newer, absent.';
+COMMENT ON FUNCTION tenure.renew(uuid, bytea, text, bigint, bigint) IS
+    'As tenure.renew() of arrays, for one attempt. Never revives.';
 
 CREATE FUNCTION tenure.settle(attempt uuid, token bytea, state text, nonce text, reason_code text DEFAULT NULL,
     reason_text text DEFAULT NULL, proof_id text DEFAULT NULL, envelope bytea DEFAULT NULL, commit_hash text DEFAULT NULL,

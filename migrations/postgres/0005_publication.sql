@@ -151,6 +151,7 @@ DECLARE
     a tenure.attempt;
     answer record;
 BEGIN
+    PERFORM tenure.lock_attempt(attempt);
     SELECT * INTO answer FROM tenure.renew(attempt, token);
     IF answer.result <> 'ok' THEN
         PERFORM tenure.lose(answer.result, answer.message);

@@ -187,15 +187,26 @@ static void on_frozen(struct board *board, const struct journal_event *event)
     keep(&board->frozen, event->text);
 }
 
-/* Frozen time does not count as a producer's own. */
+/* Frozen time and gaps do not count as a producer's own. */
+static void leave_out(struct board *board, int64_t gap_ms)
+{
+    for (size_t i = 0; i < board->count; i++)
+        if (board->producers[i].state == BOARD_RUNNING)
+            board->producers[i].started_boot_ms += gap_ms;
+}
+
 static void on_thawed(struct board *board, const struct journal_event *event)
 {
-    for (size_t i = 0; board->frozen_boot_ms && i < board->count; i++)
-        if (board->producers[i].state == BOARD_RUNNING)
-            board->producers[i].started_boot_ms += event->boot_ms - board->frozen_boot_ms;
+    if (board->frozen_boot_ms)
+        leave_out(board, event->boot_ms - board->frozen_boot_ms);
     board->frozen_boot_ms = 0;
     keep(&board->frozen, NULL);
     keep(&board->trouble, NULL);
+}
+
+static void on_gap(struct board *board, const struct journal_event *event)
+{
+    leave_out(board, event->duration_ms);
 }
 
 static void on_retired(struct board *board, const struct journal_event *event)
@@ -220,6 +231,7 @@ static void (*const APPLY[JOURNAL_KIND_MAX])(struct board *, const struct journa
     [JOURNAL_RENEWAL_TROUBLE] = on_trouble,
     [JOURNAL_FROZEN] = on_frozen,
     [JOURNAL_THAWED] = on_thawed,
+    [JOURNAL_GAP] = on_gap,
     [JOURNAL_RETIRED] = on_retired,
     [JOURNAL_SETTLED] = on_settled,
 };

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/memory.h"
 
 static bool is(const char *string, const char *word)
@@ -88,6 +89,14 @@ char *event_plan_text(const struct journal_event *event)
     size_t total = event->total > 0 ? (size_t)event->total : event->plan_count;
     return mem_format("%zu producer%s: %zu to run, %zu reused", total, total == 1 ? "" : "s",
         total > reused ? total - reused : 0, reused);
+}
+
+char *event_gap_text(const struct journal_event *event)
+{
+    char duration[DURATION_TEXT_SIZE];
+    duration_format(event->duration_ms, duration);
+    const char *why = event->text && *event->text ? event->text : "this run stood still";
+    return mem_format("%s for %s", why, duration);
 }
 
 char *event_log_path(const struct board *board, const struct journal_event *event)

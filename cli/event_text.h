@@ -23,6 +23,9 @@ char *event_remark(const struct journal_event *event);
 char *event_plan_text(const struct journal_event *event);
 size_t event_planned_reuse(const struct journal_event *event);
 
+/* "this run was stopped, suspended or held up for 12.0 s". */
+char *event_gap_text(const struct journal_event *event);
+
 /* Absolute path of the log that the event names; NULL when it cannot be told. */
 char *event_log_path(const struct board *board, const struct journal_event *event);
 

@@ -144,6 +144,13 @@ static void plain_thawed(_unused_ const struct look *look, _unused_ const struct
     text_addf(ret, "thawed: the lease is confirmed after %s\n", duration);
 }
 
+static void plain_gap(const struct look *look, _unused_ const struct board *board,
+    const struct journal_event *event, struct text *ret)
+{
+    _cleanup_(mem_free) char *gap = event_gap_text(event);
+    say_line(look, ret, "gap", gap);
+}
+
 static void plain_plan(const struct look *look, _unused_ const struct board *board,
     const struct journal_event *event, struct text *ret)
 {
@@ -182,6 +189,7 @@ static void (*const ADD[JOURNAL_KIND_MAX])(
     [JOURNAL_RENEWAL_TROUBLE] = plain_trouble,
     [JOURNAL_FROZEN] = plain_frozen,
     [JOURNAL_THAWED] = plain_thawed,
+    [JOURNAL_GAP] = plain_gap,
     [JOURNAL_RETIRED] = plain_retired,
     [JOURNAL_NOTE] = plain_note,
 };

@@ -250,6 +250,7 @@ static bool is_noteworthy(const struct screen *screen, const struct journal_even
         [JOURNAL_RENEWAL_TROUBLE] = true,
         [JOURNAL_FROZEN] = true,
         [JOURNAL_THAWED] = true,
+        [JOURNAL_GAP] = true,
         [JOURNAL_RETIRED] = true,
         [JOURNAL_NOTE] = true,
     };

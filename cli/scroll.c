@@ -192,6 +192,12 @@ static void on_thawed(const struct scroll *scroll, const struct journal_event *e
     add_line(scroll, (struct mark){STYLE_WARN, scroll->glyphs->frozen}, STYLE_PLAIN, line);
 }
 
+static void on_gap(const struct scroll *scroll, const struct journal_event *event)
+{
+    _cleanup_(mem_free) char *line = event_gap_text(event);
+    add_line(scroll, (struct mark){STYLE_WARN, scroll->glyphs->frozen}, STYLE_PLAIN, line);
+}
+
 static void on_retired(const struct scroll *scroll, const struct journal_event *event)
 {
     _cleanup_(text_done) struct text line = {0};
@@ -215,6 +221,7 @@ static void (*const ADD[JOURNAL_KIND_MAX])(const struct scroll *, const struct j
     [JOURNAL_EVIDENCE] = on_evidence,
     [JOURNAL_FINISHED] = on_finished,
     [JOURNAL_THAWED] = on_thawed,
+    [JOURNAL_GAP] = on_gap,
     [JOURNAL_RETIRED] = on_retired,
     [JOURNAL_NOTE] = on_note,
 };

@@ -29,10 +29,12 @@ enum journal_kind {
     JOURNAL_RENEWAL_TROUBLE, /* text, result */
     JOURNAL_FROZEN,          /* text */
     JOURNAL_THAWED,          /* duration_ms */
-    JOURNAL_RETIRED,         /* reason, text, by_attempt */
-    JOURNAL_NOTE,            /* text: leftovers ended, recovered attempts, what is waited for */
-    JOURNAL_SETTLED,         /* last: state, reason, text, exit_code, proof, duration_ms */
-    JOURNAL_UNKNOWN,         /* read only: a kind of a newer version */
+    JOURNAL_GAP, /* duration_ms, text: the executor itself stood still, stopped or suspended, and looked at
+                    nothing; the work was not frozen for it */
+    JOURNAL_RETIRED, /* reason, text, by_attempt */
+    JOURNAL_NOTE,    /* text: leftovers ended, recovered attempts, what is waited for */
+    JOURNAL_SETTLED, /* last: state, reason, text, exit_code, proof, duration_ms */
+    JOURNAL_UNKNOWN, /* read only: a kind of a newer version */
     JOURNAL_KIND_MAX
 };
 

@@ -77,6 +77,7 @@ static void stop_when_killed(struct supervisor *supervisor, const struct contain
 static void enter_frozen(struct supervisor *supervisor, int64_t now, const char *why)
 {
     struct containment_report report;
+    stall_look(&supervisor->stall); /* what comes later lies within the frozen time */
     supervisor->frozen = true;
     supervisor->frozen_boot_ms = now;
     guard_take_report(supervisor->guard, &report);
@@ -96,6 +97,31 @@ static void leave_frozen(struct supervisor *supervisor, int64_t now)
     struct journal_event event = {.kind = JOURNAL_THAWED, .duration_ms = gap};
     tell(supervisor, &event, JOURNAL_DURABLE);
     loop_queue(supervisor, &(struct supervisor_event){.kind = SUPERVISOR_THAWED});
+}
+
+/* A stop while the work is frozen, as by Ctrl-Z, is part of the frozen time. */
+static bool stalled_within_frozen(const struct supervisor *supervisor, int64_t now, int64_t gap_ms)
+{
+    return supervisor->frozen && now - supervisor->frozen_boot_ms >= gap_ms;
+}
+
+void lease_stalled(struct supervisor *supervisor)
+{
+    if (supervisor->drained)
+        return;
+    stall_look(&supervisor->stall);
+    int64_t gap_ms = stall_take(&supervisor->stall);
+    if (gap_ms == 0 || stalled_within_frozen(supervisor, supervisor_now(supervisor), gap_ms))
+        return;
+    supervisor->frozen_total_ms += gap_ms;
+    jobs_thawed(supervisor, gap_ms);
+    struct journal_event event = {
+        .kind = JOURNAL_GAP,
+        .duration_ms = gap_ms,
+        .text = "this run was stopped, suspended or held up",
+    };
+    tell(supervisor, &event, JOURNAL_DURABLE);
+    lease_doubt(supervisor);
 }
 
 static bool store_is_embedded(const struct supervisor *supervisor)

@@ -87,13 +87,23 @@ static void guard_act_inside(struct guard *guard)
     gate_leave(guard->options.gate);
 }
 
+static void guard_sleep(const struct guard *guard, int64_t wait_ms)
+{
+    struct stall *stall = guard->options.stall;
+    int64_t tick_ms = stall_tick_ms(guard->options.margin_ms);
+    bool ticks = stall != NULL && (wait_ms < 0 || wait_ms > tick_ms);
+    bell_wait(&guard->bell, ticks ? tick_ms : wait_ms);
+    if (stall != NULL && stall_look(stall))
+        eventfd_poke(guard->options.notify_fd);
+}
+
 static void *guard_main(void *argument)
 {
     struct guard *guard = argument;
     while (!guard->stopping) {
         struct guard_step step = guard_next(guard);
         if (step.act == GUARD_WAIT)
-            bell_wait(&guard->bell, step.wait_ms);
+            guard_sleep(guard, step.wait_ms);
         else
             guard_act_inside(guard);
     }

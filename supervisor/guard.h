@@ -12,6 +12,7 @@
 
 #include "supervisor/containment.h"
 #include "supervisor/gate.h"
+#include "supervisor/stall.h"
 
 enum lapse_policy {
     LAPSE_FREEZE,
@@ -33,7 +34,8 @@ struct guard_options {
     struct containment *containment;
     enum lapse_policy policy;
     int64_t margin_ms;
-    int notify_fd; /* eventfd, written at every change of state */
+    struct stall *stall; /* shown a sign of life at least every stall_tick_ms(); NULL: nobody asks */
+    int notify_fd;       /* eventfd, written at every change of state */
 };
 _must_use_ enum result guard_start(
     const struct guard_options *options, struct guard **ret, struct error *err);

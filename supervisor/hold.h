@@ -90,7 +90,7 @@ struct hold_result {
     int signal;    /* that ended the run, also at the very last; 0: none did */
     int exit_code; /* of the ending, or what replaced it */
     int64_t duration_ms;
-    int64_t frozen_ms; /* how long the work stood still meanwhile */
+    int64_t frozen_ms; /* how long it stood still meanwhile: the work frozen, or we stopped */
 };
 void hold_result_done(struct hold_result *result);
 

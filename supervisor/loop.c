@@ -113,6 +113,7 @@ void loop_queue(struct supervisor *supervisor, const struct supervisor_event *ev
 static int64_t look(struct supervisor *supervisor)
 {
     int64_t due = NEVER_MS;
+    lease_stalled(supervisor);
     int64_t now = supervisor_now(supervisor);
     if (supervisor->children) {
         supervisor->children = false;

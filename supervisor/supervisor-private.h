@@ -4,7 +4,7 @@
  *     supervisor.c   start, free, and the small questions
  *     loop.c         one turn: wait, look at everything, arm the one timer; supervisor_next
  *     signals.c      the signals: blocked, handled, restored
- *     freeze.c       the lease: news of the heartbeat, frozen and thawed, doubt after a stall, Ctrl-Z
+ *     freeze.c       the lease: news of the heartbeat, frozen and thawed, gaps, doubt after a stall, Ctrl-Z
  *     stop.c         stopping the run, ending its work
  *     start.c        through the gate: how anything of the work comes to life
  *     jobs.c         starting jobs, their phases and time-outs
@@ -88,7 +88,8 @@ struct supervisor {
     bool lost, in_trouble;
 
     bool frozen;
-    int64_t frozen_boot_ms, frozen_total_ms;
+    int64_t frozen_boot_ms, frozen_total_ms; /* in all: with the gaps */
+    struct stall stall;
     int64_t busy_boot_ms;   /* since when the store is busy; 0: it is not */
     int64_t resume_boot_ms; /* only a renewal sent later than this thaws */
 
@@ -122,12 +123,14 @@ void loop_queue(struct supervisor *supervisor, const struct supervisor_event *ev
 /* ---- freeze.c: each look returns by `due` when it wants to be called again ---- */
 
 void lease_look(struct supervisor *supervisor, int64_t now, int64_t *due);
+/* Before anything of a turn is looked at: accounts for a time in which nobody could look. */
+void lease_stalled(struct supervisor *supervisor);
 void lease_take_news(struct supervisor *supervisor, struct heartbeat_news *news);
 /* Something may have stopped this process: renew before anything else is given out. */
 void lease_doubt(struct supervisor *supervisor);
 bool lease_withholds(const struct supervisor *supervisor);
 void lease_suspend(struct supervisor *supervisor); /* Ctrl-Z */
-/* How long the run has been frozen in all, a freeze that lasts included. */
+/* How long the run has stood still in all, frozen or with us, a freeze that lasts included. */
 int64_t lease_frozen_ms(const struct supervisor *supervisor, int64_t now);
 
 /* ---- stop.c ---- */

@@ -46,6 +46,7 @@ static enum result start_guard(struct supervisor *supervisor, struct error *err)
         .containment = supervisor->containment,
         .policy = options->on_lapse,
         .margin_ms = lease_margin_ms(options->terms.ttl_ms),
+        .stall = &supervisor->stall,
         .notify_fd = supervisor->loop_fd,
     };
     return guard_start(&guard, &supervisor->guard, err);
@@ -91,6 +92,7 @@ enum result supervisor_start(
     supervisor->confirmed_boot_ms = options->sent_boot_ms;
     gate_init(&supervisor->gate, options->clock,
         lease_own_deadline_ms(options->sent_boot_ms, options->terms.ttl_ms));
+    stall_init(&supervisor->stall, options->clock, lease_margin_ms(options->terms.ttl_ms));
     signals_begin(&supervisor->signals, SIGNALS_ALL);
     files_raise(supervisor);
     runner_init(supervisor);

@@ -59,7 +59,7 @@ struct job_request {
     bool judged;         /* the caller says whether exit status 0 is a pass */
     bool captured;       /* output goes to a log of the journal; else stdin, stdout, stderr are our own */
     int64_t cap_bytes;   /* of the log; 0: default */
-    int64_t timeout_ms, quiet_ms; /* 0: none. Frozen time does not count */
+    int64_t timeout_ms, quiet_ms; /* 0: none. Frozen time and gaps do not count */
     int64_t expected_ms;          /* from history, for the screen; 0: unknown */
 };
 
@@ -82,9 +82,9 @@ struct job_outcome {
     enum job_verdict verdict;
     struct spawn_failure failure;
     int exit_code, signal; /* -1 when not so ended; both as the kernel said, also for a stopped job */
-    int64_t duration_ms;   /* without frozen time */
-    int64_t frozen_ms;
-    char *log; /* file name below the journal's out/; NULL when not captured */
+    int64_t duration_ms;   /* without what follows */
+    int64_t frozen_ms;     /* frozen, or nobody looked: we were stopped, suspended or held up meanwhile */
+    char *log;             /* file name below the journal's out/; NULL when not captured */
     char output_digest[DIGEST_HEX_SIZE];
     int64_t output_bytes, dropped_bytes;
     int leftovers; /* processes that outlived it and were ended; named in `text` */

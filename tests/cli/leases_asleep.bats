@@ -30,9 +30,13 @@ overslept() { lapsed "$1" && [ "$(field "$(date +%s%3N) - renewed_wall_ms > 3000
     finished_with 0
     has_ended passed passed "$attempt"
     [ "$(db "SELECT count(*) FROM proof")" = 1 ]
-    [ "$(records_of "$attempt" | jq -rs 'map(.kind) | map(select(. == "frozen" or . == "thawed")) | join(" ")')" = "frozen thawed" ]
-    # Between two records of the journal lies all of the time that it slept.
-    records_of "$attempt" | jq -es '[.[].boot_ms] as $at | [range(1; $at | length) | $at[.] - $at[. - 1]] | max >= 2500' >/dev/null
+    # The time that it slept is told once, in the journal and to whoever looks at it, and the evidence keeps it.
+    # Whether the work was frozen after it, until the renewal was confirmed, is a race.
+    [[ $(records_of "$attempt" | jq -rs 'map(.kind | select(. == "gap" or . == "frozen" or . == "thawed")) | join(" ")') =~ ^gap(\ frozen\ thawed)*$ ]]
+    records_of "$attempt" | jq -es 'map(select(.kind == "gap"))[0].duration_ms >= 2500' >/dev/null
+    [[ $OUT$ERR == *"this run was stopped, suspended or held up for "* ]]
+    [[ $("$TENURE" attach "$(handle_of "$attempt")" 2>&1) == *"this run was stopped, suspended or held up for "* ]]
+    db "SELECT payload FROM evidence" | jq -e '.frozen_ms >= 2500' >/dev/null
     terminal_kept
 }
 

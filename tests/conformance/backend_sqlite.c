@@ -114,6 +114,27 @@ static void sqlite_pass(struct world *world, int64_t ms)
     world->clock.now_wall_ms += ms;
 }
 
+/* Its clock is the world's, and its guards are C. */
+static void sqlite_prepare(struct world *world _unused_) {}
+
+/* Each fence looks at the wall clock. */
+static void sqlite_restart(struct world *world _unused_) {}
+
+static void sqlite_damage(const char *url, const char *id)
+{
+    _cleanup_(mem_free) char *sql = mem_format("UPDATE attempt SET kind = 'sabotage' WHERE id = '%s'", id);
+
+    sqlite_execute(url, sql);
+}
+
+static void sqlite_watch(const char *url)
+{
+    sqlite_execute(url, "CREATE TABLE late (attempt TEXT, state TEXT);"
+                        "CREATE TRIGGER late_update AFTER UPDATE ON attempt"
+                        " WHEN OLD.state NOT IN ('planning', 'running')"
+                        " BEGIN INSERT INTO late VALUES (OLD.id, OLD.state); END;");
+}
+
 static void *sqlite_lock(const char *url)
 {
     sqlite3 *db = database(url);
@@ -133,8 +154,12 @@ const struct backend BACKEND_SQLITE = {
     .make = sqlite_make,
     .discard = sqlite_discard,
     .dump = sqlite_dump,
+    .prepare = sqlite_prepare,
     .execute = sqlite_execute,
     .pass = sqlite_pass,
+    .restart = sqlite_restart,
+    .damage = sqlite_damage,
+    .watch = sqlite_watch,
     .lock = sqlite_lock,
     .unlock = sqlite_unlock,
 };

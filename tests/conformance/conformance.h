@@ -24,8 +24,15 @@ struct backend {
     char *(*make)(void);              /* a place for a store; its URL, owned by the caller */
     void (*discard)(const char *url); /* removes it */
     char *(*dump)(const char *url);   /* TABLE.COLUMN=VALUE, a line each; owned by the caller */
+    void (*prepare)(
+        struct world *world); /* what a test needs in a store just made: a clock, a removed guard */
     void (*execute)(const char *url, const char *sql);
     void (*pass)(struct world *world, int64_t ms); /* lets the store's clock go on */
+    void (*restart)(
+        struct world *world); /* the store is restored, or its server started, at the world's time */
+    void (*damage)(const char *url, const char *id); /* makes the record of an attempt unreadable */
+    void (*watch)(
+        const char *url); /* from now on every change of an ended attempt is dumped as late.attempt=ID */
     /* Somebody else takes the store's write lock, and gives it back. */
     void *(*lock)(const char *url);
     void (*unlock)(void *lock);
@@ -33,6 +40,8 @@ struct backend {
 
 extern const struct backend *backend;
 extern const struct backend BACKEND_SQLITE;
+extern const struct backend BACKEND_POSTGRES; /* under tests/postgres/with-servers */
+extern const struct backend BACKEND_POOLER;   /* the same through pgbouncer, in transaction mode */
 
 struct world {
     char *url;
@@ -104,5 +113,9 @@ int test_contention(void);
 int test_races(void);
 int test_sqlite(void);
 int test_sqlite_faults(void);
+int test_postgres_schema(void);
+int test_postgres_rows(void);
+int test_postgres_rights(void);
+int test_postgres_migrations(void);
 
 #endif

@@ -34,7 +34,7 @@ static void evidence_comes_back_as_it_was_put(void **state)
     struct evidence_row row = row_of("key", "passed", true, true);
     _cleanup_(evidence_row_done) struct evidence_row read = {0}, latest = {0};
 
-    row.wall_ms = 1234;
+    row.wall_ms = world->clock.now_wall_ms;
     OK(store_evidence_put(world->a, &credential, &row, NULL));
     OK(find(world->b, "key", &read));
     assert_string_equal(read.attempt_id, credential.attempt_id);
@@ -47,7 +47,7 @@ static void evidence_comes_back_as_it_was_put(void **state)
     assert_true(read.reusable);
     assert_string_equal(read.tree, "7ee");
     assert_string_equal(read.payload, "{\"a\":1}");
-    assert_int_equal(read.wall_ms, 1234);
+    assert_true(read.wall_ms == world->clock.now_wall_ms);
     assert_true(read.sequence > 0);
     assert_int_equal(row.sequence, read.sequence);
     OK(store_evidence_latest(world->b, "repository-1", "build", &latest, NULL));

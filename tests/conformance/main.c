@@ -17,12 +17,16 @@ static const struct group {
     {"recovery", test_recovery, NULL},
     {"evidence", test_evidence, NULL},
     {"contention", test_contention, NULL},
-    {"races", test_races, "sqlite"},
+    {"races", test_races, NULL},
     {"place", test_sqlite, "sqlite"},
     {"faults", test_sqlite_faults, "sqlite"},
+    {"schema", test_postgres_schema, "postgres"},
+    {"rows", test_postgres_rows, "postgres"},
+    {"rights", test_postgres_rights, "postgres"},
+    {"migrations", test_postgres_migrations, "postgres"},
 };
 
-static const struct backend *const BACKENDS[] = {&BACKEND_SQLITE};
+static const struct backend *const BACKENDS[] = {&BACKEND_SQLITE, &BACKEND_POSTGRES, &BACKEND_POOLER};
 
 /* conformance BACKEND [GROUP]; conformance open URL: only opens it, and exits with the result. */
 int main(int argc, char **argv)

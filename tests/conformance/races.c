@@ -15,14 +15,6 @@ struct answers {
     enum result results[ROUNDS];
 };
 
-static void watch(struct world *world)
-{
-    backend->execute(world->url, "CREATE TABLE late (attempt TEXT, state TEXT);"
-                                 "CREATE TRIGGER late_update AFTER UPDATE ON attempt"
-                                 " WHEN OLD.state NOT IN ('planning', 'running')"
-                                 " BEGIN INSERT INTO late VALUES (OLD.id, OLD.state); END;");
-}
-
 static void nothing_was_late(struct world *world)
 {
     _cleanup_(mem_free) char *dump = world_dump(world);
@@ -38,7 +30,7 @@ static struct answers *race(struct world *world, child_fn child)
         snprintf(subject, sizeof subject, "command:%d", i);
         contested[i] = run(world, world->a, KIND_COMMAND, subject);
     }
-    watch(world);
+    backend->watch(world->url);
     backend->pass(world, TTL + 1);
     world_close(world);
     world_fork(world, 2, child, answers, sizeof *answers);

@@ -231,11 +231,9 @@ static void a_broken_record_does_not_keep_other_subjects_held(void **state)
     struct reservation reservation = reservation_of(world, KIND_DONE, "a"),
                        same = reservation_of(world, KIND_DONE, "x");
     _cleanup_(recovery_report_done) struct recovery_report report = {0}, second = {0};
-    _cleanup_(mem_free) char *damage =
-        mem_format("UPDATE attempt SET kind = 'sabotage' WHERE id = '%s'", broken.attempt_id);
     struct plan plan = {.verdict = OWNER_GONE};
 
-    backend->execute(world->url, damage);
+    backend->damage(world->url, broken.attempt_id);
     OK(recover(world, &reservation, &plan, &report, NULL));
     assert_int_equal(report.retired.count, 1);
     assert_string_equal(report.retired.items[0].id, dead.attempt_id);

@@ -72,6 +72,7 @@ int world_setup(void **state)
     world->url = backend->make();
     world->a = world_open(world);
     world->b = world_open(world);
+    backend->prepare(world);
     *state = world;
     return 0;
 }

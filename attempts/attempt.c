@@ -11,6 +11,7 @@
  *     signal            the owner was told to stop by a signal
  *     lease-lost        the owner could not confirm its lease in time and stopped its work
  *     leftovers         earlier work on the same subject could not be ended
+ *     proved-already    another proved the same tree between this one's look and its reserve
  *     internal          the owner met an error of its own
  *     owner-gone        retired: its owner is proven to be dead
  *     lapsed            retired: its lease ran out

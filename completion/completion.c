@@ -74,6 +74,8 @@ static void tell_already(struct run *run, const struct proof *proof)
     result->state = ATTEMPT_PASSED;
     result->proof_id = mem_string(proof->id);
     result->key_id = mem_string(proof->key_id);
+    free(result->attempt_id); /* there is one when we hold an attempt ourselves */
+    free(STEAL(result->handle));
     result->attempt_id = mem_string(proof->attempt_id);
     result->fence = proof->fence;
     result->sentence = mem_format("%s is proved already; nothing to do", run->repository);
@@ -345,6 +347,31 @@ static enum result finish(struct run *run, enum result work_result, struct error
     return settled;
 }
 
+/* Another proved it between our look and our reserve. That the record of our own attempt could not be ended
+ * does not make the Proof less true. */
+static void finish_proved(struct run *run)
+{
+    struct completion_result *result = run->result;
+    _cleanup_(mem_free) char *text = mem_format(
+        "attempt %s proved the same tree in the meantime; nothing was left to do", result->attempt_id);
+    struct hold_ending ending = {
+        .state = ATTEMPT_CANCELLED,
+        .reason_code = "proved-already",
+        .reason_text = text,
+        .exit_code = EXITS[OUTCOME_DONE].status,
+    };
+    struct hold_result end = {0};
+    _cleanup_(error_done) struct error trouble = {0};
+    enum result r = hold_end(STEAL(run->hold), &ending, &end, &trouble);
+    if (r != RESULT_OK && r != RESULT_RETIRED) {
+        char *sentence = mem_format(
+            "%s; that this attempt is over could not be recorded: %s", result->sentence, trouble.message);
+        free(result->sentence);
+        result->sentence = sentence;
+    }
+    hold_result_done(&end);
+}
+
 static enum result tell_held(struct run *run, enum result begun, struct error *err)
 {
     struct completion_result *result = run->result;
@@ -377,7 +404,14 @@ static enum result prove(struct run *run, struct error *err)
     if (r != RESULT_OK)
         return tell_held(run, r, err);
     _cleanup_(error_done) struct error trouble = {0};
-    r = work(run, &trouble);
+    bool proved = false;
+    r = look_for_proof(run, hold_store(run->hold), &proved, &trouble);
+    if (proved) {
+        finish_proved(run);
+        return RESULT_OK;
+    }
+    if (r == RESULT_OK)
+        r = work(run, &trouble);
     return finish(run, r, &trouble, err);
 }
 

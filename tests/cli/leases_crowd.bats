@@ -38,6 +38,36 @@ teardown() { sandbox_end; }
     # Who was only told that it is held leaves no journal.
     [ "$(ls "$XDG_STATE_HOME/tenure/journals" | wc -l)" = 1 ]
 }
+
+@test "two done at once: who comes to its lease after the other's Proof has nothing to do, and makes none" {
+    producers once="echo x >>'$HOME/runs'"
+    "$TENURE" run --subject first -- true # makes the store
+    # One has looked for a Proof and stands before its reserve while the other proves all.
+    TENURE_FAILPOINT=hold-before-reserve:stop background late "$TENURE" done --json
+    late_pid=$PID
+    wait_for 20 standing "$late_pid"
+    first=$("$TENURE" done --json | jq -r .attempt.id)
+    kill -CONT "$late_pid"
+    finish late "$late_pid"
+    finished_with 0
+    diff <(jq -S . <<<"$OUT") <("$TENURE" done --json | jq -S .) # as if it had found the Proof at once
+    [ "$(jq -r .attempt.id <<<"$OUT")" = "$first" ]
+    [ "$(db "SELECT count(*) FROM proof")" = 1 ]
+    [ "$(wc -l <"$HOME/runs")" = 1 ]
+    has_ended cancelled proved-already
+    [ "$(records_of "$(newest)" | jq -rs 'last | .kind + " " + .state + " " + .reason')" = "settled cancelled proved-already" ]
+    [ "$(records_of "$(newest)" | grep -c '"kind":"plan"')" = 0 ]
+    # Who asks for it anew gets it anew.
+    TENURE_FAILPOINT=hold-before-reserve:stop background late "$TENURE" done --rerun
+    late_pid=$PID
+    wait_for 20 standing "$late_pid"
+    "$TENURE" done --rerun
+    kill -CONT "$late_pid"
+    finish late "$late_pid"
+    finished_with 0
+    [ "$(wc -l <"$HOME/runs")" = 3 ]
+    [ "$(db "SELECT count(*) FROM proof")" = 3 ]
+}
 all_but_one_ended() {
     local pid lives=0
     for pid; do ended "$pid" || lives=$((lives + 1)); done

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/uuid.h"
 #include "tests/conformance/postgres.h"
+#include "tests/postgres/guard.h"
 
 /* The name needs its quotes wherever it is written. */
 static char *make(const char *variable)
@@ -114,23 +115,6 @@ static void postgres_restart(struct world *world)
             world->clock.now_wall_ms);
 
     postgres_execute(world->url, sql);
-}
-
-/* ---- guards ---- */
-
-/* Rewrites every function whose source has a line "IF CONDITION THEN ... -- guard: NAME". */
-static void guard_remove(PGconn *db, const char *guard)
-{
-    _cleanup_(mem_free) char *sql = mem_format(
-        "SELECT regexp_replace(pg_get_functiondef(oid),"
-        " '(?n)^(\\s*(?:\\|\\| CASE )?(?:IF|ELSIF|WHEN)) .* THEN(.*-- guard: %s)$', '\\1 false THEN\\2', 'g')"
-        " FROM pg_proc WHERE pronamespace = 'tenure'::regnamespace AND prosrc ~ '(?n)-- guard: %s$'",
-        guard, guard);
-    PGresult *functions = pg_rows(db, sql);
-
-    for (int i = 0; i < PQntuples(functions); i++)
-        pg_run(db, PQgetvalue(functions, i, 0));
-    PQclear(functions);
 }
 
 static void postgres_prepare(struct world *world)

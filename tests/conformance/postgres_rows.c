@@ -67,6 +67,15 @@ static void assert_answer(PGconn *db, const char *expected)
     assert_string_equal(answer, expected);
 }
 
+static void assert_failure(PGconn *db, const char *sqlstate)
+{
+    PGresult *result = PQgetResult(db);
+
+    assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), sqlstate);
+    PQclear(result);
+    assert_null(PQgetResult(db));
+}
+
 static void row_lock(PGconn *db, const struct credential *credential)
 {
     _cleanup_(mem_free) char *sql =
@@ -129,23 +138,26 @@ static void a_row_under_a_settlement_is_unconfirmed(void **state)
     REFUSED(world, RESULT_RETIRED, renew(world->a, &mine));
 }
 
+/* A publication is the one that waits with its renewal. */
 static void a_lease_that_lapses_during_the_wait_is_not_renewed(void **state)
 {
     struct world *world = *state;
     struct credential strict = run(world, world->a, KIND_PUBLICATION, "a");
     _cleanup_(sessions_close) struct sessions s = sessions_of(world);
-    _cleanup_(mem_free) char *renewal = call_of("renew", &strict, ""), *before = world_dump(world);
+    _cleanup_(mem_free) char *begin = call_of("publication_lock", &strict, ""), *before = world_dump(world);
     _cleanup_(mem_free) char *settlement = call_of("settle", &strict, ", 'passed', 'nonce'");
 
     row_lock(s.holder, &strict);
-    send_and_wait(s.watcher, s.waiter, renewal);
+    assert_call(s.watcher, "renew", &strict, "", "busy");
+    send_and_wait(s.watcher, s.waiter, begin);
     backend->pass(world, TTL + 1);
     pg_run(s.holder, "COMMIT");
-    assert_answer(s.waiter, "lapsed");
+    assert_failure(s.waiter, "TN004");
     row_lock(s.holder, &strict);
     send_and_wait(s.watcher, s.waiter, settlement);
     pg_run(s.holder, "COMMIT");
     assert_answer(s.waiter, "lapsed");
+    assert_call(s.waiter, "renew", &strict, "", "lapsed");
     assert_true(world_same(world, before));
 }
 
@@ -180,11 +192,12 @@ static void whoever_waits_for_a_retirement_is_retired(void **state)
     struct world *world = *state;
     struct credential mine = run(world, world->a, KIND_DONE, "a");
     _cleanup_(sessions_close) struct sessions s = sessions_of(world);
-    _cleanup_(mem_free) char *renewal = call_of("renew", &mine, ""), *retirement = NULL;
+    _cleanup_(mem_free) char *settlement = call_of("settle", &mine, ", 'failed', 'nonce'"),
+                             *retirement = NULL;
 
     retirement = mem_format("BEGIN; SELECT tenure.retire('%s', 2, true, 'owner-gone')", mine.attempt_id);
     pg_run(s.holder, retirement);
-    send_and_wait(s.watcher, s.waiter, renewal);
+    send_and_wait(s.watcher, s.waiter, settlement);
     pg_run(s.holder, "COMMIT");
     assert_answer(s.waiter, "retired");
 }

@@ -6,6 +6,7 @@
 #define ATTEMPTS_STORE_PRIVATE_H
 
 #include "attempts/store.h"
+#include "base/failpoint.h"
 
 struct store_ops {
     void (*close)(struct store *store);
@@ -53,6 +54,29 @@ struct store {
 /* The kinds. `location` is the URL without its scheme. */
 _must_use_ enum result store_sqlite_open(const struct store_options *options, const char *location,
     enum store_access access, struct store **ret, struct error *err);
+/* Takes the whole of options->url. */
+_must_use_ enum result store_postgres_open(const struct store_options *options, const char *location,
+    enum store_access access, struct store **ret, struct error *err);
+
+/* The commit of every write, with its points for tests: an error that is injected before it (then it is not
+ * sent) or after it is an answer that was lost. */
+#define STORE_COMMIT(name, commit, lose)                                                                     \
+    __extension__({                                                                                          \
+        enum result commit_ = FAILPOINT_ERROR(name "-before-commit") ? (lose) : (commit);                    \
+        if (commit_ == RESULT_OK && FAILPOINT_ERROR(name "-after-commit"))                                   \
+            commit_ = (lose);                                                                                \
+        commit_;                                                                                             \
+    })
+
+/* ---- store_values.c ---- */
+
+/* What every store says of a commit whose answer was lost: UNKNOWN, and what to do. `where` names the store.
+ */
+enum result store_fail_unknown(const char *where, struct error *err);
+/* HELD, in the words that every store has. */
+enum result store_fail_held(const struct attempt *holder, const char *subject, struct error *err);
+/* NEWER. `where` names the store. */
+enum result store_fail_newer(const char *where, int64_t version, int64_t known, struct error *err);
 
 /* store_locker.c: who has the file locked, for people; NULL when nobody can be seen. Owned by the caller. */
 char *locker_of(const char *path);

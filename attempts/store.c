@@ -19,6 +19,8 @@ static const struct kind {
         struct store **ret, struct error *err);
 } KINDS[] = {
     {"sqlite:", store_sqlite_open},
+    {"postgresql://", store_postgres_open},
+    {"postgres://", store_postgres_open},
 };
 
 static enum result open_default(
@@ -47,7 +49,7 @@ enum result store_open(
     }
     printable = store_url_printable(options->url);
     error_set(err, RESULT_INVALID, 0, "\"%s\" names no kind of store that this program has", printable);
-    return error_remedy(err, "write sqlite:PATH");
+    return error_remedy(err, "write sqlite:PATH or postgresql://HOST/DATABASE");
 }
 
 char *store_locker(const char *url)

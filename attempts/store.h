@@ -43,9 +43,10 @@ struct store_options {
 };
 
 enum store_access {
-    STORE_READ,  /* never writes, never creates; a missing store is RESULT_ABSENT */
-    STORE_WRITE, /* creates and migrates an empty one; INVALID on a network file system or another machine's
-                    store */
+    STORE_READ,    /* never writes, never creates; a missing store is RESULT_ABSENT */
+    STORE_WRITE,   /* creates and migrates an empty one; INVALID on a network file system or another machine's
+                      store, and in a database that holds other tables or an older schema */
+    STORE_MIGRATE, /* as STORE_WRITE, and asked to migrate: whatever else the database holds, however old */
 };
 
 _must_use_ enum result store_open(

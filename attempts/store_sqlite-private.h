@@ -23,7 +23,6 @@
 #include <sqlite3.h>
 
 #include "attempts/store-private.h"
-#include "base/failpoint.h"
 
 #define SQLITE_STORE_ID_SIZE   33 /* 16 random bytes in hex */
 #define SQLITE_APPLICATION_ID  0x54454e55
@@ -126,13 +125,7 @@ void transaction_cleanup(struct sqlite_store **open);
         transaction_begin(store, need, ret_open, err);                                                       \
     })
 #define TRANSACTION_COMMIT(name, store, err)                                                                 \
-    __extension__({                                                                                          \
-        enum result commit_ = FAILPOINT_ERROR(name "-before-commit") ? transaction_lose(store, err)          \
-                                                                     : transaction_commit(store, err);       \
-        if (FAILPOINT_ERROR(name "-after-commit") && commit_ == RESULT_OK)                                   \
-            commit_ = transaction_lose(store, err);                                                          \
-        commit_;                                                                                             \
-    })
+    STORE_COMMIT(name, transaction_commit(store, err), transaction_lose(store, err))
 
 /* ---- store_sqlite_rows.c ---- */
 

@@ -90,7 +90,7 @@ static struct sqlite_store *sqlite_new(
     *store = (struct sqlite_store){
         .store = {.ops = &SQLITE_OPS},
         .path = path_plain(location),
-        .access = access,
+        .access = access == STORE_READ ? STORE_READ : STORE_WRITE, /* every writer migrates */
         .clock = options->clock,
         .machine = *options->machine,
         .deadline_ms = options->deadline_ms ? options->deadline_ms : SQLITE_DEFAULT_WAIT_MS,

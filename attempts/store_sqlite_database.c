@@ -268,10 +268,7 @@ static enum result schema_accept(struct sqlite_store *store, enum schema_need ne
     if (version < newest)
         return error_set(
             err, RESULT_CORRUPT, 0, "%s: its schema went back to version %" PRId64, store->path, version);
-    error_set(err, RESULT_NEWER, 0,
-        "%s: schema %" PRId64 " was made by a newer version; this one knows %" PRId64, store->path, version,
-        newest);
-    return error_remedy(err, "install the newer version");
+    return store_fail_newer(store->path, version, newest, err);
 }
 
 enum result transaction_begin(
@@ -300,9 +297,7 @@ enum result transaction_begin_read(
 
 enum result transaction_lose(struct sqlite_store *store, struct error *err)
 {
-    error_set(
-        err, RESULT_UNKNOWN, EIO, "%s: it is not known whether the last write was committed", store->path);
-    return error_remedy(err, "run the command again: it asks first and repeats nothing");
+    return store_fail_unknown(store->path, err);
 }
 
 enum result transaction_commit(struct sqlite_store *store, struct error *err)

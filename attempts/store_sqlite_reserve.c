@@ -55,13 +55,6 @@ static void attempt_make(
     lease_begin(&ret->lease, reservation->ttl_ms, now);
 }
 
-static void describe_holder(const struct attempt *holder, const char *subject, struct error *err)
-{
-    _cleanup_(mem_free) char *owner = executor_text(&holder->executor);
-
-    error_set(err, RESULT_HELD, 0, "%s is held by %s of %s", subject, attempt_name(holder), owner);
-}
-
 /* RESULT_HELD with the holder, or why it cannot be read. */
 static enum result holder_load(
     struct sqlite_store *store, const char *subject, struct attempt *ret_holder, struct error *err)
@@ -86,12 +79,12 @@ static enum result holder_load(
         r = attempt_load(store, id, &holder, err);
     if (r != RESULT_OK)
         return r;
-    describe_holder(&holder, subject, err);
+    r = store_fail_held(&holder, subject, err);
     if (ret_holder) {
         *ret_holder = holder;
         holder = (struct attempt){0};
     }
-    return RESULT_HELD;
+    return r;
 }
 
 /* One row a subject; the primary key is what excludes. */

@@ -31,12 +31,8 @@ enum result schema_look(struct sqlite_store *store, int64_t *ret_version, struct
         return fail_foreign(store, err);
     if (application == SQLITE_APPLICATION_ID && version < 1)
         return error_set(err, RESULT_CORRUPT, 0, "%s: its schema version cannot be read", store->path);
-    if (version > newest) {
-        error_set(err, RESULT_NEWER, 0,
-            "%s: schema %" PRId64 " was made by a newer version; this one knows %" PRId64, store->path,
-            version, newest);
-        return error_remedy(err, "install the newer version");
-    }
+    if (version > newest)
+        return store_fail_newer(store->path, version, newest, err);
     *ret_version = version;
     return RESULT_OK;
 }

@@ -1,8 +1,10 @@
 /* The values that go in and out of a store: made and freed. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attempts/store.h"
+#include "attempts/store-private.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -63,6 +65,28 @@ char *store_url_printable(const char *url)
         query_add_printable(&plain, query + 1);
     text_add_printable(&printable, plain.bytes, plain.length, false);
     return text_steal(&printable);
+}
+
+/* ---- sentences that every store has ---- */
+
+enum result store_fail_unknown(const char *where, struct error *err)
+{
+    error_set(err, RESULT_UNKNOWN, EIO, "%s: it is not known whether the last write was committed", where);
+    return error_remedy(err, "run the command again: it asks first and repeats nothing");
+}
+
+enum result store_fail_held(const struct attempt *holder, const char *subject, struct error *err)
+{
+    _cleanup_(mem_free) char *owner = executor_text(&holder->executor);
+
+    return error_set(err, RESULT_HELD, 0, "%s is held by %s of %s", subject, attempt_name(holder), owner);
+}
+
+enum result store_fail_newer(const char *where, int64_t version, int64_t known, struct error *err)
+{
+    error_set(err, RESULT_NEWER, 0,
+        "%s: schema %" PRId64 " was made by a newer version; this one knows %" PRId64, where, version, known);
+    return error_remedy(err, "install the newer version");
 }
 
 /* ---- values ---- */

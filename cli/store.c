@@ -48,7 +48,7 @@ static int look(struct cli *cli, enum store_access access)
     struct store_status status = {0};
     here_look(false, &here);
     enum result r = here_store_open(cli, &here, access, &store, &err);
-    if (r == RESULT_OK && access == STORE_WRITE)
+    if (r == RESULT_OK && access == STORE_MIGRATE)
         r = store_migrate(store, &err);
     if (r == RESULT_OK)
         r = store_status(store, &status, &err);
@@ -64,7 +64,7 @@ static int show_status(struct cli *cli)
 
 static int migrate(struct cli *cli)
 {
-    return look(cli, STORE_WRITE);
+    return look(cli, STORE_MIGRATE);
 }
 
 static const struct verb VERBS[] = {{"status", 1, show_status}, {"migrate", 1, migrate}};

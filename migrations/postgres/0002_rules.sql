@@ -7,25 +7,32 @@ CREATE FUNCTION tenure.now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
 $$;
 COMMENT ON FUNCTION tenure.now() IS 'The one clock. Read it in a statement after the one that locked the row: a clock read before a wait for a lock is stale.';
 
+CREATE FUNCTION tenure.version() RETURNS int
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
+    SELECT CASE WHEN value ~ '^[1-9][0-9]{0,8}$' THEN value::int END FROM tenure.meta WHERE name = 'schema_version'
+$$;
+COMMENT ON FUNCTION tenure.version() IS 'The schema: of the last file of this folder that ran. Null when it cannot be read.';
+
 CREATE FUNCTION tenure.fail_newer(known int) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
-    version int := (SELECT value FROM tenure.meta WHERE name = 'schema_version');
+    version int := tenure.version();
 BEGIN
-    IF version > known THEN
-        RAISE EXCEPTION 'the schema has version %, this program knows %', version, known
-            USING ERRCODE = 'TN002', HINT = 'use a newer tenure';
+    IF version IS NULL THEN
+        RAISE EXCEPTION 'the version of the schema cannot be read' USING ERRCODE = 'data_corrupted';
+    ELSIF version > known THEN
+        RAISE EXCEPTION 'schema % was made by a newer version; this one knows %', version, known
+            USING ERRCODE = 'TN002', HINT = 'install the newer version';
     END IF;
     RETURN version;
 END $$;
-COMMENT ON FUNCTION tenure.fail_newer(int) IS 'Raises TN002 when the schema is newer than `known`: put it beside a call, and nothing of the call stays.';
+COMMENT ON FUNCTION tenure.fail_newer(int) IS 'Raises TN002 when the schema is newer than `known`: make it a condition of a call, and nothing of the call stays.';
 
 CREATE FUNCTION tenure.identity(OUT store_id text, OUT schema_version int)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
-    SELECT (SELECT value FROM tenure.meta WHERE name = 'store_id'),
-        (SELECT value::int FROM tenure.meta WHERE name = 'schema_version')
+    SELECT (SELECT value FROM tenure.meta WHERE name = 'store_id'), tenure.version()
 $$;
-COMMENT ON FUNCTION tenure.identity() IS 'Which store this is, and its schema: of the last file of this folder that ran.';
+COMMENT ON FUNCTION tenure.identity() IS 'Which store this is, and its schema: see tenure.version().';
 
 -- ---- the lease ----
 

@@ -84,13 +84,17 @@ RETURNS SETOF jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_ca
 $$;
 COMMENT ON FUNCTION tenure.unfinished(text, text[], bigint) IS 'As tenure.attempts(), of those that have not ended.';
 
-CREATE FUNCTION tenure.leftovers(machine_id text, boot_id text) RETURNS SETOF jsonb
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
-    DELETE FROM tenure.leftover l WHERE l.machine_id = leftovers.machine_id AND l.boot_id <> leftovers.boot_id;
-    SELECT tenure.record(a) FROM tenure.leftover l JOIN tenure.attempt a ON a.id = l.attempt
-    WHERE l.machine_id = leftovers.machine_id AND l.boot_id = leftovers.boot_id ORDER BY a.fence
-$$;
-COMMENT ON FUNCTION tenure.leftovers(text, text) IS 'Retired attempts whose work may still live on this machine since this boot. Those of an earlier boot are forgotten.';
+CREATE FUNCTION tenure.leftovers(machine_id text, boot_id text, forget boolean DEFAULT true) RETURNS SETOF jsonb
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
+BEGIN
+    IF forget THEN
+        DELETE FROM tenure.leftover l WHERE l.machine_id = leftovers.machine_id AND l.boot_id <> leftovers.boot_id;
+    END IF;
+    RETURN QUERY SELECT tenure.record(a) FROM tenure.leftover l JOIN tenure.attempt a ON a.id = l.attempt
+        WHERE l.machine_id = leftovers.machine_id AND l.boot_id = leftovers.boot_id ORDER BY a.fence;
+END $$;
+COMMENT ON FUNCTION tenure.leftovers(text, text, boolean) IS
+    'Retired attempts whose work may still live on this machine since this boot. `forget`: those of an earlier boot are deleted; without it nothing is written.';
 
 CREATE FUNCTION tenure.leftover_delete(attempt uuid) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$

@@ -1,0 +1,1 @@
+SELECT store_id, schema_version FROM tenure.identity();

@@ -1,0 +1,1 @@
+SELECT record FROM tenure.unfinished($2, $3, $4) AS record WHERE tenure.fail_newer($1) IS NOT NULL;

@@ -1,0 +1,1 @@
+SELECT value FROM tenure.meta WHERE name = 'schema_version';

@@ -1,0 +1,1 @@
+SELECT tenure.milliseconds(tenure.now()) WHERE tenure.fail_newer($1) IS NOT NULL;

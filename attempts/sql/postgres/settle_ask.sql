@@ -1,0 +1,1 @@
+SELECT result, message FROM tenure.settle_ask($2, $3, $4) WHERE tenure.fail_newer($1) IS NOT NULL;

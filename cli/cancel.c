@@ -79,6 +79,20 @@ static int print(const struct cli *cli, enum cancel_outcome outcome, const struc
     return report_print(cli, &text, status);
 }
 
+static void tell_waiting(void *context, const struct attempt *attempt, int64_t left_ms)
+{
+    const struct cli *cli = context;
+    const char *name = attempt_name(attempt);
+    _cleanup_(text_done) struct text text = {0};
+    _cleanup_(mem_free) char *owner = executor_text(&attempt->executor);
+    if (cli->options.quiet)
+        return;
+    text_addf(&text, "waiting for %s of %s, which was asked to stop: until ", name, owner);
+    report_add_time(&text, clock_system()->wall_ms(clock_system()) + left_ms);
+    text_addf(&text, "; watch it: tenure attach %s\n", name);
+    report_complain(&text);
+}
+
 static int cancel_run(struct cli *cli)
 {
     _cleanup_(error_done) struct error err = {0};
@@ -92,8 +106,15 @@ static int cancel_run(struct cli *cli)
     }
     here_look(false, &here);
     _cleanup_(mem_free) char *by = myself();
-    enum result r = cancel_attempt(
-        here_store_url(cli, &here), cli->options.words.items[0], by, WAIT_MS, &outcome, &attempt, &err);
+    struct cancel_request request = {
+        .store_url = here_store_url(cli, &here),
+        .typed = cli->options.words.items[0],
+        .by = by,
+        .wait_ms = WAIT_MS,
+        .waiting = tell_waiting,
+        .context = cli,
+    };
+    enum result r = cancel_attempt(&request, &outcome, &attempt, &err);
     if (r != RESULT_OK)
         return report_error(cli, &err);
     int status = print(cli, outcome, &attempt);

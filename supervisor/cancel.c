@@ -11,6 +11,7 @@
 #include "supervisor/verdict-private.h"
 
 #define LOOK_INTERVAL_MS INT64_C(50)
+#define SILENT_MS        INT64_C(1000) /* then it is said who is waited for */
 
 static enum owner_verdict probe(void *context, const struct attempt *attempt)
 {
@@ -49,11 +50,12 @@ static enum result read_again(struct look *look, struct attempt *attempt, struct
 }
 
 /* Its owner is gone, or its lease has lapsed: nobody will answer. */
-static enum result retire_dead(struct look *look, struct attempt *attempt, const char *by, struct error *err)
+static enum result retire_dead(
+    struct look *look, struct attempt *attempt, const struct cancel_request *request, struct error *err)
 {
     bool gone = verdict_of(&look->machine, attempt).verdict == OWNER_GONE;
     _cleanup_(mem_free) char *text =
-        mem_format("by %s: %s", by, gone ? "its owner was gone" : "its lease had lapsed");
+        mem_format("by %s: %s", request->by, gone ? "its owner was gone" : "its lease had lapsed");
     struct retirement retirement = {
         .attempt_id = attempt->id,
         .rev = attempt->rev,
@@ -72,11 +74,11 @@ static bool is_dead(struct look *look, const struct attempt *attempt)
            (store_now(look->store, &now, NULL) == RESULT_OK && lease_lapsed(&attempt->lease, &now));
 }
 
-static enum result take_over(struct look *look, struct attempt *attempt, const char *by,
+static enum result take_over(struct look *look, struct attempt *attempt, const struct cancel_request *request,
     enum cancel_outcome *ret_outcome, struct error *err)
 {
     _cleanup_(error_done) struct error why = {0};
-    enum result r = retire_dead(look, attempt, by, &why);
+    enum result r = retire_dead(look, attempt, request, &why);
     if (r != RESULT_OK && r != RESULT_CONFLICT && r != RESULT_RETIRED)
         return error_move(err, &why);
     if (r == RESULT_OK)
@@ -91,16 +93,17 @@ static void pause_ms(int64_t ms)
 }
 
 /* Until it has ended or the time is over. One that dies meanwhile is retired here. */
-static enum result wait_for_end(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
-    enum cancel_outcome *ret_outcome, struct error *err)
+static enum result wait_for_end(struct look *look, struct attempt *attempt,
+    const struct cancel_request *request, enum cancel_outcome *ret_outcome, struct error *err)
 {
     const struct clock *clock = clock_system();
-    int64_t until = clock->boot_ms(clock) + wait_ms;
+    int64_t begun = clock->boot_ms(clock), until = begun + request->wait_ms;
+    bool told = request->waiting == NULL;
     *ret_outcome = CANCEL_PENDING;
     for (;;) {
         enum result r = read_again(look, attempt, err);
         if (r == RESULT_OK && attempt_is_unfinished(attempt) && is_dead(look, attempt))
-            r = take_over(look, attempt, by, ret_outcome, err);
+            r = take_over(look, attempt, request, ret_outcome, err);
         if (r != RESULT_OK)
             return r;
         if (!attempt_is_unfinished(attempt)) {
@@ -108,18 +111,22 @@ static enum result wait_for_end(struct look *look, struct attempt *attempt, cons
                 *ret_outcome = CANCEL_ASKED;
             return RESULT_OK;
         }
-        if (clock->boot_ms(clock) >= until)
+        int64_t now = clock->boot_ms(clock);
+        if (now >= until)
             return RESULT_OK;
+        if (!told && now - begun >= SILENT_MS)
+            request->waiting(request->context, attempt, until - now);
+        told |= now - begun >= SILENT_MS;
         pause_ms(LOOK_INTERVAL_MS);
     }
 }
 
-static enum result ask(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
+static enum result ask(struct look *look, struct attempt *attempt, const struct cancel_request *request,
     enum cancel_outcome *ret_outcome, struct error *err)
 {
     _cleanup_(error_done) struct error why = {0};
     FAILPOINT("cancel-before-request");
-    enum result r = store_request_cancel(look->store, attempt->id, by, &why);
+    enum result r = store_request_cancel(look->store, attempt->id, request->by, &why);
     FAILPOINT("cancel-after-request");
     if (r == RESULT_RETIRED) {
         *ret_outcome = CANCEL_ENDED;
@@ -128,34 +135,34 @@ static enum result ask(struct look *look, struct attempt *attempt, const char *b
     if (r != RESULT_OK)
         return error_move(err, &why);
     hasten(look, attempt);
-    return wait_for_end(look, attempt, by, wait_ms, ret_outcome, err);
+    return wait_for_end(look, attempt, request, ret_outcome, err);
 }
 
-static enum result cancel_found(struct look *look, struct attempt *attempt, const char *by, int64_t wait_ms,
-    enum cancel_outcome *ret_outcome, struct error *err)
+static enum result cancel_found(struct look *look, struct attempt *attempt,
+    const struct cancel_request *request, enum cancel_outcome *ret_outcome, struct error *err)
 {
     *ret_outcome = CANCEL_ENDED;
     if (!attempt_is_unfinished(attempt))
         return RESULT_OK;
     if (is_dead(look, attempt)) {
-        enum result r = take_over(look, attempt, by, ret_outcome, err);
+        enum result r = take_over(look, attempt, request, ret_outcome, err);
         if (r != RESULT_OK || !attempt_is_unfinished(attempt))
             return r;
     }
-    return ask(look, attempt, by, wait_ms, ret_outcome, err); /* it was renewed in between */
+    return ask(look, attempt, request, ret_outcome, err); /* it was renewed in between */
 }
 
-enum result cancel_attempt(const char *store_url, const char *typed, const char *by, int64_t wait_ms,
-    enum cancel_outcome *ret_outcome, struct attempt *ret, struct error *err)
+enum result cancel_attempt(const struct cancel_request *request, enum cancel_outcome *ret_outcome,
+    struct attempt *ret, struct error *err)
 {
     _cleanup_(look_close) struct look look = {0};
     _cleanup_(attempt_done) struct attempt attempt = {0};
     enum cancel_outcome outcome;
-    enum result r = look_open(store_url, STORE_WRITE, &look, err);
+    enum result r = look_open(request->store_url, STORE_WRITE, &look, err);
     if (r == RESULT_OK)
-        r = look_find(&look, typed, &attempt, err);
+        r = look_find(&look, request->typed, &attempt, err);
     if (r == RESULT_OK)
-        r = cancel_found(&look, &attempt, by, wait_ms, &outcome, err);
+        r = cancel_found(&look, &attempt, request, &outcome, err);
     if (r != RESULT_OK)
         return r;
     *ret_outcome = outcome;

@@ -11,7 +11,8 @@
 /* For a store that is busy or away, though the lease be nearly over. */
 #define SETTLE_LEAST_MS INT64_C(5000)
 /* For the answer to a commit that was lost. */
-#define SETTLE_ASK_MS INT64_C(10000)
+#define SETTLE_ASK_MS    INT64_C(10000)
+#define SETTLE_SILENT_MS INT64_C(1000)
 
 void hold_result_done(struct hold_result *result)
 {
@@ -92,7 +93,9 @@ static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
 struct settling {
     struct hold *hold;
     struct verdict *verdict;
+    int64_t begun_boot_ms;
     int64_t until_boot_ms; /* the whole patience; a lost answer adds to it once */
+    bool told;             /* that it takes time, and why */
     bool unknown;          /* a commit was sent, and its answer lost */
     bool asking;
 };
@@ -135,11 +138,30 @@ static bool settle_again(struct settling *settling, enum result r)
     return trouble && hold_now(settling->hold) < settling->until_boot_ms;
 }
 
+/* Said once: a run whose work is over and that does not end looks dead. */
+static void tell_settling(struct settling *settling, const struct error *why)
+{
+    struct hold *hold = settling->hold;
+    int64_t now = hold_now(hold);
+    if (settling->told || now - settling->begun_boot_ms < SETTLE_SILENT_MS)
+        return;
+    settling->told = true;
+    char until[CLOCK_TEXT_SIZE];
+    clock_format_people(hold->clock->wall_ms(hold->clock) + settling->until_boot_ms - now, until);
+    hold_note(hold, "how this attempt ended cannot be recorded yet, tried again until %s: %s", until,
+        why->message != NULL ? why->message : result_name(why->code));
+}
+
 static enum result settle(struct hold *hold, struct verdict *verdict, struct error *err)
 {
     int64_t least = hold_now(hold) + SETTLE_LEAST_MS;
     int64_t own = gate_deadline(&hold->supervisor->gate);
-    struct settling settling = {.hold = hold, .verdict = verdict, .until_boot_ms = own > least ? own : least};
+    struct settling settling = {
+        .hold = hold,
+        .verdict = verdict,
+        .begun_boot_ms = hold_now(hold),
+        .until_boot_ms = own > least ? own : least,
+    };
     for (;;) {
         _cleanup_(error_done) struct error why = {0};
         enum result r = settle_once(&settling, &why);
@@ -150,6 +172,7 @@ static enum result settle(struct hold *hold, struct verdict *verdict, struct err
             continue;
         }
         if (settle_again(&settling, r)) {
+            tell_settling(&settling, &why);
             hold_pause(hold, hold_jitter_ms(20, 200));
             continue;
         }

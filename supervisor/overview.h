@@ -45,7 +45,17 @@ enum cancel_outcome {
  * record as it stands then. On the owner's own kernel and in its pid namespace the answer is hastened:
  * SIGUSR2, which a supervisor takes as `renew now`, goes by pidfd to the process whose start time the record
  * has and whose journal is locked. */
-_must_use_ enum result cancel_attempt(const char *store_url, const char *typed, const char *by,
-    int64_t wait_ms, enum cancel_outcome *ret_outcome, struct attempt *ret, struct error *err);
+struct cancel_request {
+    const char *store_url; /* NULL: default */
+    const char *typed;     /* handle, id, or the beginning of an id */
+    const char *by;        /* who asks, for the record */
+    int64_t wait_ms;
+    /* Called once when the end has not come within a second: how long it is waited for from now on. May be
+     * NULL. */
+    void (*waiting)(void *context, const struct attempt *attempt, int64_t left_ms);
+    void *context;
+};
+_must_use_ enum result cancel_attempt(const struct cancel_request *request, enum cancel_outcome *ret_outcome,
+    struct attempt *ret, struct error *err);
 
 #endif

@@ -93,6 +93,24 @@ refused() {
             and (.renewed_at | length > 0) and (.lapses_at | length > 0))' <<<"$output"
 }
 
+@test "L10: cancel says whom it waits for, when the answer does not come at once" {
+    background run "$TENURE" run --subject s --ttl 60s -- sleep 600
+    pid=$PID
+    wait_for 30 running
+    id=$(newest)
+    stop_process "$pid"
+    background cancel "$TENURE" cancel --json "$id"
+    cancel=$PID
+    wait_for 5 grep -q "waiting for $(handle_of "$id") of .*pid $pid.*asked to stop: until 20.*tenure attach $(handle_of "$id")" "$SANDBOX/cancel.err"
+    kill -CONT "$pid"
+    finish cancel "$cancel"
+    finished_with 0
+    [ "$(jq -r .cancel <<<"$OUT")" = asked ]
+    [ "$(wc -l <<<"$ERR")" = 1 ]
+    finish run "$pid"
+    finished_with 124
+}
+
 @test "L10: cancel stops a living attempt, retires a dead one, and names near handles of a wrong one" {
     repository
     producers slow='sleep 600'

@@ -132,6 +132,16 @@ END
     assert_exit 0
 }
 
+@test "D6: full when the command has ended: it is said at once what is waited for, and in the end what was in the way" {
+    unshare -rUm true 2>/dev/null || skip "no user and mount namespaces here"
+    run timeout 60 unshare -rUm bash -c 'mount -t tmpfs -o size=2m none "$XDG_STATE_HOME" &&
+        "$TENURE" run --subject s --ttl 8s -- sh -c "cat /dev/zero >\"$XDG_STATE_HOME/fill\" 2>/dev/null; echo over"'
+    echo "$output"
+    assert_exit 125
+    [ "$(sed -n '/^over$/,$p' <<<"$output" | grep -c 'cannot be recorded yet, tried again until 20.*full')" = 1 ]
+    [[ $(sed -n '/tried again until/,$p' <<<"$output" | tail -n +2) == *full* ]]
+}
+
 # Root's own right to write everywhere is laid down.
 without_rights() {
     if [ "$(id -u)" = 0 ]; then

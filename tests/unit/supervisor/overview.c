@@ -87,7 +87,8 @@ static enum cancel_outcome cancel(const char *typed, int64_t wait_ms)
     enum cancel_outcome outcome = CANCEL_PENDING;
     struct attempt attempt = {0};
     _cleanup_(error_done) struct error err = {0};
-    if (cancel_attempt(NULL, typed, "somebody", wait_ms, &outcome, &attempt, &err) != RESULT_OK)
+    struct cancel_request request = {.typed = typed, .by = "somebody", .wait_ms = wait_ms};
+    if (cancel_attempt(&request, &outcome, &attempt, &err) != RESULT_OK)
         fail_msg("%s", err.message);
     attempt_done(&attempt);
     return outcome;

@@ -185,22 +185,46 @@ static enum result renewals_unconfirm(struct renewal *renewals, size_t count, en
     return why;
 }
 
-enum result postgres_renew(struct store *base, struct renewal *renewals, size_t count, struct error *err)
+static enum result renew_many(struct postgres_store *store, const struct renewal *renewals, size_t count,
+    PGresult **ret, struct error *err)
 {
-    struct postgres_store *store = postgres_of(base);
     _cleanup_(renewal_arrays_done) struct renewal_arrays arrays = {0};
-    _cleanup_(result_cleanup) PGresult *result = NULL;
-    enum result r = RESULT_OK;
 
     for (size_t i = 0; i < count; i++)
         renewal_arrays_add(&arrays, &renewals[i]);
-    r = POSTGRES_WRITE("renew", store,
+    return POSTGRES_WRITE("renew", store,
         postgres_ask(store, ONCE, SQL_POSTGRES_RENEW,
             PARAMETERS(parameter_schema_or_next(), parameter_text(array_text(&arrays.ids)),
                 parameter_text(array_text(&arrays.tokens)), parameter_text(array_text(&arrays.phases)),
                 parameter_text(array_text(&arrays.done)), parameter_text(array_text(&arrays.total))),
-            &result, err),
+            ret, err),
         err);
+}
+
+static enum result renew_one(
+    struct postgres_store *store, const struct renewal *renewal, PGresult **ret, struct error *err)
+{
+    const struct progress *progress = renewal->progress;
+    const struct parameter none = parameter_text(NULL);
+
+    return POSTGRES_WRITE("renew", store,
+        postgres_ask(store, ONCE, SQL_POSTGRES_RENEW_ONE,
+            PARAMETERS(parameter_schema_or_next(), parameter_text(renewal->credential->attempt_id),
+                parameter_bytes(renewal->credential->token, TOKEN_BYTES),
+                progress ? parameter_text(progress->phase) : none,
+                progress ? parameter_integer(progress->done) : none,
+                progress ? parameter_integer(progress->total) : none),
+            ret, err),
+        err);
+}
+
+enum result postgres_renew(struct store *base, struct renewal *renewals, size_t count, struct error *err)
+{
+    struct postgres_store *store = postgres_of(base);
+    _cleanup_(result_cleanup) PGresult *result = NULL;
+    enum result r = count == 1 ? renew_one(store, renewals, &result, err)
+                               : renew_many(store, renewals, count, &result, err);
+
     if (r == RESULT_OK)
         r = renewals_read(store, result, renewals, count, err);
     return r == RESULT_OK ? r : renewals_unconfirm(renewals, count, r);

@@ -1,4 +1,6 @@
--- Arrays, one element for each attempt: ids, tokens, phases, done, total. The answers come in their order.
+-- Arrays, one element for each attempt: ids, tokens, phases, done, total. The answers come in their order. The types
+-- tell this function from the one for a single attempt.
 SELECT result, reason_code, reason_text, reason_by, coalesce(cancel_requested, false) AS cancel_requested
-FROM tenure.renew($2, $3, $4, $5, $6)
+FROM tenure.renew($2::pg_catalog.uuid[], $3::pg_catalog.bytea[], $4::pg_catalog.text[], $5::pg_catalog.int8[],
+    $6::pg_catalog.int8[])
 WHERE tenure.fail_newer($1) IS NOT NULL;

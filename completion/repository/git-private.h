@@ -11,6 +11,8 @@
 #ifndef COMPLETION_REPOSITORY_GIT_PRIVATE_H
 #define COMPLETION_REPOSITORY_GIT_PRIVATE_H
 
+#include <sys/stat.h>
+
 #include "completion/repository/candidate.h"
 
 /* With the settings under which git sees everything. Runs in `directory_fd`. */
@@ -62,7 +64,25 @@ struct listing {
 /* Whether two descriptors are one directory. */
 bool git_same_directory(int a, int b);
 
-/* Reads the answer of `ls-files -s -v -z` in place, appends to the entries and adds the flags as changes. */
+/* The nearest directory, this one or one above, that holds a ".git" of any kind; -1: none. The caller's. */
+int git_nearest(int directory_fd);
+
+/* The index as it is before gits are asked about it. When it is the same file, unchanged, behind them, all of
+ * them read one and the same index. */
+struct index_watch {
+    int git_dir_fd; /* where it is expected; -1: nobody knows */
+    bool present;
+    struct stat status;
+};
+struct index_watch index_watch(int directory_fd);
+void index_watch_done(struct index_watch *watch);
+/* Also false when that cannot be told, since `git_dir` is not where it was expected. */
+bool index_stood_still(const struct index_watch *watch, const char *git_dir);
+
+/* Takes what is untracked out of the answer of `ls-files -o -s -v -z`; it stands before the index. `changes`
+ * may be NULL. */
+void untracked_take(struct text *text, const char *prefix, struct change_list *changes);
+/* Reads the rest of that answer in place, appends to the entries and adds the flags as changes. */
 _must_use_ enum result listing_parse(
     struct text *text, struct listing *listing, struct change_list *changes, struct error *err);
 /* Adds what `status --porcelain=v2 -z --branch` says; `ret_commit` is NULL when HEAD is unborn. */

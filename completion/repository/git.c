@@ -1,9 +1,12 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "completion/repository/git-private.h"
 
@@ -108,4 +111,22 @@ bool git_same_directory(int a, int b)
     struct stat left, right;
     return fstat(a, &left) == 0 && fstat(b, &right) == 0 && left.st_dev == right.st_dev &&
            left.st_ino == right.st_ino;
+}
+
+int git_nearest(int directory_fd)
+{
+    _cleanup_(fd_cleanup) int at = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
+    while (at >= 0) {
+        if (faccessat(at, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            break;
+        int parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        bool root = parent >= 0 && git_same_directory(at, parent);
+        fd_close(at);
+        at = parent;
+        if (root)
+            return -1;
+    }
+    int found = at;
+    at = -1;
+    return found;
 }

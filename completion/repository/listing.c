@@ -26,7 +26,24 @@ static enum result unreadable(const char *command, struct error *err)
     return error_remedy(err, "use git 2.38 or newer");
 }
 
-/* ---- ls-files -s -v -z ---- */
+/* ---- ls-files -o -s -v -z ---- */
+
+#define TAG_UNTRACKED "? "
+
+void untracked_take(struct text *text, const char *prefix, struct change_list *changes)
+{
+    size_t at = 0;
+    while (at < text->length && strncmp(text->bytes + at, TAG_UNTRACKED, strlen(TAG_UNTRACKED)) == 0) {
+        const char *path = text->bytes + at + strlen(TAG_UNTRACKED);
+        if (changes)
+            change_add(changes, CHANGE_UNTRACKED, prefix, path);
+        at = (size_t)(path - text->bytes) + strlen(path) + 1;
+    }
+    if (at == 0)
+        return;
+    text->length -= at < text->length ? at : text->length;
+    memmove(text->bytes, text->bytes + at, text->length + 1); /* and its final NUL */
+}
 
 static size_t record_count(const struct text *text)
 {

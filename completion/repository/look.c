@@ -1,4 +1,11 @@
-/* One repository's answers: the gits that are asked at once, and their words taken apart. */
+/*
+ * One repository's answers: the gits that are asked at once, and their words taken apart.
+ *
+ * Looking for what is untracked takes git about as long as looking at what is tracked, so two gits do the one
+ * and the other beside each other. That is one look as long as both read the same index: a file that was
+ * added between them would be nobody's. So the index is watched, and where it cannot be told to have stood
+ * still one git looks at both again.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,24 +55,6 @@ static bool names_parse(const struct collect *call, struct repository_look *look
     return false;
 }
 
-/* Whether git could find something here to take for a repository: a .git at or above the directory. */
-static bool below_a_repository(int directory_fd)
-{
-    _cleanup_(fd_cleanup) int at = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
-    while (at >= 0) {
-        if (faccessat(at, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            return true;
-        int parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (parent >= 0 && git_same_directory(at, parent)) {
-            close(parent);
-            return false;
-        }
-        fd_close(at);
-        at = parent;
-    }
-    return false;
-}
-
 /* git refused to look: in a bare repository, inside of .git and outside of any repository with words that do
  * not help. */
 static enum result refuse_look(
@@ -79,7 +68,8 @@ static enum result refuse_look(
     git_calls_done(&call, 1);
     if (r != RESULT_OK)
         return r;
-    if (*answer == '\0' && !below_a_repository(directory_fd)) {
+    _cleanup_(fd_cleanup) int nearest = git_nearest(directory_fd);
+    if (*answer == '\0' && nearest < 0) {
         error_set(err, RESULT_INVALID, 0, "this is not in a git work tree");
         return error_remedy(err, "go into one, or name it with -C DIR; `git init` makes one");
     }
@@ -137,43 +127,70 @@ static bool calls_succeeded(const struct collect calls[CALL_MAX])
            (git_exited(&calls[CALL_SETTINGS], 0) || git_exited(&calls[CALL_SETTINGS], 1));
 }
 
-static enum result calls_read(
-    struct collect calls[CALL_MAX], const char *prefix, struct repository_look *look, struct error *err)
+#define CALL_STATUS_OF(directory_fd, untracked)                                                              \
+    GIT_CALL(                                                                                                \
+        directory_fd, "status", "--porcelain=v2", "-z", "--branch", untracked, "--ignore-submodules=none")
+
+/* What one git alone says is changed, the untracked too. */
+static enum result look_again(struct runner *runner, int directory_fd, const char *prefix,
+    struct repository_look *look, struct error *err)
 {
-    enum result r = status_parse(&calls[CALL_STATUS].output, prefix, &look->changes, &look->commit, err);
-    if (r != RESULT_OK)
-        return r;
+    struct collect call = CALL_STATUS_OF(directory_fd, "-uall");
+    change_list_done(&look->changes);
+    free(STEAL(look->commit));
+    enum result r = git_run(runner, &call, err);
+    if (r == RESULT_OK)
+        r = status_parse(&call.output, prefix, &look->changes, &look->commit, err);
+    git_calls_done(&call, 1);
+    return r;
+}
+
+static enum result check_head(const struct repository_look *look, struct error *err)
+{
     if (!look->commit)
         return error_set(err, RESULT_CONFLICT, 0, "HEAD appeared while git was asked about it");
-    if (!names_parse(&calls[CALL_NAMES], look))
-        return error_set(err, RESULT_INVALID, 0, "git rev-parse answers in a form that is not known");
     if (strcmp(look->resolved, look->commit) != 0)
         return error_set(err, RESULT_CONFLICT, 0,
             "HEAD moved from %.12s to %.12s while git was asked about it", look->resolved, look->commit);
+    return RESULT_OK;
+}
+
+static enum result calls_read(
+    struct collect calls[CALL_MAX], const char *prefix, struct repository_look *look, struct error *err)
+{
+    if (!names_parse(&calls[CALL_NAMES], look))
+        return error_set(err, RESULT_INVALID, 0, "git rev-parse answers in a form that is not known");
     settings_parse(&calls[CALL_SETTINGS].output, &look->settings);
+    enum result r = status_parse(&calls[CALL_STATUS].output, prefix, &look->changes, &look->commit, err);
     look->listing = calls[CALL_FILES].output;
     calls[CALL_FILES].output = (struct text){0};
-    return RESULT_OK;
+    untracked_take(&look->listing, prefix, &look->changes);
+    return r;
 }
 
 enum result repository_look(struct runner *runner, int directory_fd, const char *prefix,
     struct repository_look *ret, struct error *err)
 {
     struct collect calls[CALL_MAX] = {
-        [CALL_STATUS] = GIT_CALL(
-            directory_fd, "status", "--porcelain=v2", "-z", "--branch", "-uall", "--ignore-submodules=none"),
-        [CALL_FILES] = GIT_CALL(directory_fd, "ls-files", "-s", "-v", "-z", "--full-name", "--", ":/"),
+        [CALL_STATUS] = CALL_STATUS_OF(directory_fd, "-uno"),
+        [CALL_FILES] = GIT_CALL(directory_fd, "ls-files", "-o", "--exclude-standard", "-s", "-v", "-z",
+            "--full-name", "--", ":/"),
         [CALL_NAMES] = GIT_CALL(
             directory_fd, "rev-parse", "--absolute-git-dir", "HEAD", "HEAD^{tree}", "--show-toplevel"),
         [CALL_SETTINGS] = GIT_CALL_PLAIN(directory_fd, "config", "-z", "--get-regexp",
             "^(core\\.(attributesfile|autocrlf)|remote\\.origin\\.url)$"),
     };
     struct repository_look look = {0};
+    _cleanup_(index_watch_done) struct index_watch watch = index_watch(directory_fd);
     enum result r = git_run_all(runner, calls, CALL_MAX, err);
     if (r == RESULT_OK)
         r = calls_succeeded(calls) ? calls_read(calls, prefix, &look, err)
                                    : calls_refuse(runner, directory_fd, calls, err);
     git_calls_done(calls, CALL_MAX);
+    if (r == RESULT_OK && !index_stood_still(&watch, look.git_dir))
+        r = look_again(runner, directory_fd, prefix, &look, err);
+    if (r == RESULT_OK)
+        r = check_head(&look, err);
     if (r == RESULT_OK)
         *ret = look;
     else

@@ -6,8 +6,8 @@
 
 #include <libpq-fe.h>
 
-/* Writes every function anew that has the guard, its condition false. The connection is of the schema's owner. The
- * test fails when there is no such guard. */
+/* Writes every function anew that has the guard, its condition false. The connection is of the schema's
+ * owner. The test fails when there is no such guard. */
 void guard_remove(PGconn *connection, const char *guard);
 
 #endif

@@ -19,7 +19,10 @@ endfunction()
 tenure_library(tenure_sodium libsodium libsodium.a)
 tenure_library(tenure_json json-c libjson-c.a)
 tenure_library(tenure_sqlite sqlite3 libsqlite3.a m dl)
-tenure_library(tenure_systemd libsystemd "")
+# Fetched when it is needed (supervisor/systemd.c): its headers are enough.
+pkg_check_modules(tenure_systemd_PC REQUIRED libsystemd)
+add_library(tenure_systemd INTERFACE)
+target_include_directories(tenure_systemd SYSTEM INTERFACE ${tenure_systemd_PC_INCLUDE_DIRS})
 # Only its headers: the library itself costs 11 ms of loading, and is loaded when a store is at postgresql://.
 pkg_check_modules(tenure_libpq_PC REQUIRED libpq)
 add_library(tenure_libpq INTERFACE)

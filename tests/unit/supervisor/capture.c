@@ -36,23 +36,24 @@ static void stage_open(struct stage *stage, const char *line, bool large, int64_
 }
 
 static int on_exit_of_producer(
-    sd_event_source *source, const siginfo_t *ended _unused_, void *context _unused_)
+    sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_, void *context)
 {
-    return sd_event_exit(sd_event_source_get_event(source), 0);
+    *(bool *)context = true;
+    return 0;
 }
 
 /* Turns the loop until the producer has ended, and takes in what is left. */
 static void stage_run(struct stage *stage)
 {
-    sigset_t child;
+    bool over = false;
+    siginfo_t ended;
     sd_event_source *source = NULL;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    assert_true(sd_event_add_child(
-                    stage->event, &source, stage->producer.pid, WEXITED, on_exit_of_producer, NULL) >= 0);
-    assert_int_equal(sd_event_loop(stage->event), 0);
-    sd_event_source_unref(source);
+    assert_true(sd_event_add_io(
+                    stage->event, &source, stage->producer.pidfd, EPOLLIN, on_exit_of_producer, &over) >= 0);
+    while (!over)
+        assert_true(sd_event_run(stage->event, UINT64_MAX) >= 0);
+    sd_event_source_disable_unref(source);
+    assert_int_equal(waitid(P_PIDFD, (id_t)stage->producer.pidfd, &ended, WEXITED), 0);
     assert_int_equal(capture_drain(stage->capture, NULL), RESULT_OK);
 }
 

@@ -44,8 +44,8 @@ static void postgres_discard(const char *url)
 
 static void dump_rows(PGconn *db, const char *table, const char *columns, struct text *ret)
 {
-    _cleanup_(mem_free) char *sql =
-        mem_format("SELECT %s FROM tenure.%s ORDER BY 1 COLLATE \"C\", 2 COLLATE \"C\"", columns, table);
+    _cleanup_(mem_free) char *sql = mem_format(
+        "SELECT * FROM (SELECT %s FROM tenure.%s) t ORDER BY t::text COLLATE \"C\"", columns, table);
     PGresult *rows = pg_rows(db, sql);
 
     for (int row = 0; row < PQntuples(rows); row++)
@@ -63,8 +63,8 @@ static char *postgres_dump(const char *url)
         "SELECT c.relname, string_agg(format('quote_nullable(%I::text) AS %I', attname, attname), ', ' ORDER "
         "BY attnum)"
         " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND attnum > 0 AND NOT attisdropped"
-        " WHERE relnamespace = to_regnamespace('tenure') AND relkind = 'r' GROUP BY 1 ORDER BY 1 COLLATE "
-        "\"C\"");
+        " WHERE relnamespace = to_regnamespace('tenure') AND relkind = 'r' GROUP BY relname"
+        " ORDER BY relname");
 
     for (int i = 0; i < PQntuples(tables); i++)
         dump_rows(db, PQgetvalue(tables, i, 0), PQgetvalue(tables, i, 1), &dump);
@@ -165,6 +165,7 @@ static void postgres_unlock(void *lock)
 
 const struct backend BACKEND_POSTGRES = {
     .name = "postgres",
+    .race_rounds = 500,
     .make = postgres_make,
     .discard = postgres_discard,
     .dump = postgres_dump,
@@ -180,6 +181,7 @@ const struct backend BACKEND_POSTGRES = {
 
 const struct backend BACKEND_POOLER = {
     .name = "pooler",
+    .race_rounds = 500,
     .make = pooler_make,
     .discard = postgres_discard,
     .dump = postgres_dump,

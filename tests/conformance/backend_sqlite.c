@@ -151,6 +151,7 @@ static void sqlite_unlock(void *lock)
 
 const struct backend BACKEND_SQLITE = {
     .name = "sqlite",
+    .race_rounds = 2000,
     .make = sqlite_make,
     .discard = sqlite_discard,
     .dump = sqlite_dump,

@@ -21,6 +21,7 @@ struct world;
 
 struct backend {
     const char *name;
+    int race_rounds;                  /* as many as take some seconds */
     char *(*make)(void);              /* a place for a store; its URL, owned by the caller */
     void (*discard)(const char *url); /* removes it */
     char *(*dump)(const char *url);   /* TABLE.COLUMN=VALUE, a line each; owned by the caller */

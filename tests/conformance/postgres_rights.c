@@ -174,9 +174,8 @@ static void assert_denied(PGconn *db, const char *format, const char *table)
 static void execute_opens_no_table(void **state)
 {
     struct guest *guest = *state;
-    static const char *const TABLE[] = {"SELECT FROM %",
-        "INSERT INTO % SELECT (jsonb_populate_record(NULL::%, '{}')).*", "DELETE FROM %", "TRUNCATE %",
-        "DROP TABLE %", "ALTER TABLE % DISABLE TRIGGER ALL",
+    static const char *const TABLE[] = {"SELECT FROM %", "INSERT INTO % DEFAULT VALUES", "DELETE FROM %",
+        "TRUNCATE %", "DROP TABLE %", "ALTER TABLE % DISABLE TRIGGER ALL",
         "CREATE TRIGGER mine AFTER INSERT ON % EXECUTE FUNCTION suppress_redundant_updates_trigger()"};
     static const char *const SEQUENCE[] = {
         "SELECT nextval('%')", "SELECT setval('%', 1)", "SELECT last_value FROM %"};

@@ -21,7 +21,7 @@ static char *call_of(const char *function, const struct credential *credential, 
 
     hex_of(credential, token);
     return mem_format(
-        "SELECT result FROM tenure.%s('%s', '\\x%s'%s)", function, credential->attempt_id, token, arguments);
+        "SELECT * FROM tenure.%s('%s', '\\x%s'%s)", function, credential->attempt_id, token, arguments);
 }
 
 static char *call(

@@ -24,6 +24,7 @@ struct child_plan {
     int keep[CHILD_KEEP_MAX]; /* every descriptor above that is 3 or more, ascending, no number twice */
     int keep_count;
     pid_t parent;
+    bool dies_with_parent;
     bool has_files;
     struct rlimit64 files; /* see struct spawn_request */
     int64_t deadline_ns;   /* of CLOCK_BOOTTIME as this process reads it; 0: none */

@@ -120,7 +120,8 @@ _bare_ int child_main(void *context)
     signals_default();
     if (plan->has_files)
         CALL(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan->files, NULL);
-    CALL(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    if (!plan->dies_with_parent)
+        CALL(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0);
     if (deadline_has_passed(plan))
         child_fail(plan, SPAWN_LAPSED, ETIME);
     CALL(SYS_execve, plan->path, plan->argv, plan->environment);

@@ -15,4 +15,8 @@ _must_use_ enum result collect_input_open(const struct collect *collect, int *re
  * is owned by the caller, its strings are not. */
 const char **collect_environment(void);
 
+/* How long the program may take, and the error of one that took longer (SYSTEM). */
+int64_t collect_bound_ms(const struct collect *collect);
+_must_use_ enum result collect_overdue(const struct collect *collect, struct error *err);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/files.h"
 #include "base/memory.h"
 
-#define READ_BYTES ((size_t)64 * 1024)
-#define PIPE_BYTES (1024 * 1024)
+#define READ_BYTES      ((size_t)64 * 1024)
+#define PIPE_BYTES      (1024 * 1024)
+#define KILLED_BOUND_MS 5000
 
 void collect_done(struct collect *collect)
 {
@@ -90,6 +94,25 @@ enum result collect_check(const struct collect *collect, struct error *err)
         WEXITSTATUS(status), colon, complaint);
 }
 
+int64_t collect_bound_ms(const struct collect *collect)
+{
+    return collect->bound_ms > 0 ? collect->bound_ms : COLLECT_BOUND_DEFAULT_MS;
+}
+
+enum result collect_overdue(const struct collect *collect, struct error *err)
+{
+    char bound[DURATION_TEXT_SIZE];
+    _cleanup_(text_done) struct text command = {0};
+    for (size_t i = 0; collect->argv[i] != NULL; i++) {
+        text_add(&command, i > 0 ? " " : "");
+        text_add_printable(&command, collect->argv[i], strlen(collect->argv[i]), false);
+    }
+    duration_format(collect_bound_ms(collect), bound);
+    error_set(
+        err, RESULT_SYSTEM, ETIMEDOUT, "`%s` did not end within %s and was ended", command.bytes, bound);
+    return error_remedy(err, "see what it waits for: run it by hand; does the file system answer?");
+}
+
 /* ---- one program ---- */
 
 struct program {
@@ -107,13 +130,15 @@ static void program_close(struct program *program)
     program->output_fd = program->complaint_fd = -1;
 }
 
-/* Kills and reaps what still runs: nothing of a failed batch stays behind. */
+/* Kills and reaps what still runs: nothing of a failed batch stays behind, but what hangs in the kernel. */
 static void program_end(struct program *program)
 {
     siginfo_t ended;
     if (program->process.pidfd >= 0 && !program->over) {
         (void)!process_signal(&program->process, SIGKILL, NULL);
-        while (waitid(P_PIDFD, (id_t)program->process.pidfd, &ended, WEXITED) != 0 && errno == EINTR)
+        struct pollfd fd = {.fd = program->process.pidfd, .events = POLLIN};
+        bool goes = poll(&fd, 1, KILLED_BOUND_MS) != 0;
+        while (goes && waitid(P_PIDFD, (id_t)program->process.pidfd, &ended, WEXITED) != 0 && errno == EINTR)
             continue;
     }
     program_close(program);
@@ -154,6 +179,7 @@ static enum result program_spawn(struct program *program, const char *const *env
         .stdin_fd = input,
         .stdout_fd = output,
         .stderr_fd = complaint,
+        .dies_with_us = true,
     };
     return spawn_program(spawner_system(), &request, &program->process, &failure, err);
 }
@@ -245,6 +271,7 @@ struct batch {
     struct program *programs;
     struct pollfd *polls;
     size_t count;
+    int64_t begun_boot_ms;
 };
 
 static void batch_done(struct batch *batch)
@@ -281,10 +308,30 @@ static enum result program_turn(struct program *program, const struct pollfd *po
     return r;
 }
 
+/* How long may be waited for the first of those that still run to be overdue, and which that is. */
+static int64_t batch_left_ms(const struct batch *batch, size_t *ret_first)
+{
+    const struct clock *clock = clock_system();
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 0; i < batch->count; i++) {
+        int64_t bound_ms = collect_bound_ms(batch->programs[i].collect);
+        if (batch->programs[i].over || bound_ms >= least_ms)
+            continue;
+        least_ms = bound_ms;
+        *ret_first = i;
+    }
+    int64_t left_ms = batch->begun_boot_ms + least_ms - clock->boot_ms(clock);
+    return left_ms < INT_MAX ? left_ms : INT_MAX;
+}
+
 static enum result batch_wait(struct batch *batch, struct error *err)
 {
     while (batch_prepare_polls(batch) > 0) {
-        if (poll(batch->polls, batch->count * FDS_PER_PROGRAM, -1) < 0) {
+        size_t first = 0;
+        int64_t left_ms = batch_left_ms(batch, &first);
+        if (left_ms <= 0)
+            return collect_overdue(batch->programs[first].collect, err);
+        if (poll(batch->polls, batch->count * FDS_PER_PROGRAM, (int)left_ms) < 0) {
             if (errno == EINTR)
                 continue;
             return error_errno(err, errno, "cannot wait for programs");
@@ -304,6 +351,7 @@ static enum result collect_run(
     _cleanup_(batch_done) struct batch batch = {
         .programs = mem_alloc(count * sizeof(struct program)),
         .polls = mem_alloc(count * FDS_PER_PROGRAM * sizeof(struct pollfd)),
+        .begun_boot_ms = clock_system()->boot_ms(clock_system()),
     };
     _cleanup_(mem_free) const char **environment = collect_environment();
     for (size_t i = 0; i < count; i++) {

@@ -3,7 +3,8 @@
  *
  * `struct runner` is a seam: collect_runner() polls by itself, for use before an attempt is held; the
  * supervisor offers one that turns its loop meanwhile (supervisor_runner()), so that the heartbeat never
- * waits for git.
+ * waits for git. Before there is an attempt nothing bears a mark, so what collect_runner() starts ends with
+ * this process.
  */
 #ifndef SUPERVISOR_COLLECT_H
 #define SUPERVISOR_COLLECT_H
@@ -15,6 +16,9 @@
 #include "base/text.h"
 #include "supervisor/spawn.h"
 
+/* Long enough for a cold disk and a huge tree; not for a file system that does not answer. */
+#define COLLECT_BOUND_DEFAULT_MS (INT64_C(10) * 60 * 1000)
+
 struct collect {
     /* in */
     const char *const *argv;
@@ -23,6 +27,7 @@ struct collect {
     const void *input;              /* fed to stdin; NULL: empty */
     size_t input_length;
     size_t limit_bytes; /* of stdout; more is RESULT_INVALID; 0: 1 GiB */
+    int64_t bound_ms;   /* one that has not ended by then is killed, SYSTEM; 0: COLLECT_BOUND_DEFAULT_MS */
     /* out */
     struct text output, complaint; /* stdout; the first 64 KiB of stderr */
     int status;                    /* as from waitpid(2) */
@@ -34,7 +39,8 @@ _must_use_ enum result collect_check(const struct collect *collect, struct error
 
 struct runner {
     /* Runs all at once and waits for all. OK when all ran to an end of their own, whatever their status;
-     * INTERRUPTED when the run is being stopped; SYSTEM when one could not be started. */
+     * INTERRUPTED when the run is being stopped; SYSTEM when one could not be started or did not end within
+     * its bound. */
     enum result (*run)(struct runner *runner, struct collect *collects, size_t count, struct error *err);
     void (*tick)(
         struct runner *runner); /* to be called about every 50 ms by long computations; may be NULL */

@@ -27,6 +27,7 @@ struct piped {
 struct run {
     struct piped *items;
     size_t count;
+    int64_t begun_boot_ms, frozen_before_ms;
 };
 
 /* ---- one program's pipes ---- */
@@ -211,23 +212,47 @@ static bool any_running(const struct run *run)
     return false;
 }
 
-/* Until all have ended. Once they were killed, because the run is being stopped or one could not be started,
- * what hangs in the kernel is not waited for. */
-static enum result wait_for_all(
-    struct supervisor *supervisor, struct run *run, bool killed, struct error *err)
+/* When the first of those that still run is overdue, and which that is. Frozen time does not count. */
+static int64_t first_overdue(struct supervisor *supervisor, const struct run *run, const struct piped **ret)
 {
-    int64_t until = killed ? supervisor_now(supervisor) + END_BOUND_MS : NEVER_MS;
-    while (any_running(run) && supervisor_now(supervisor) < until) {
-        int64_t wait_ms = until == NEVER_MS ? NEVER_MS : until - supervisor_now(supervisor);
-        enum result r = loop_turn(supervisor, wait_ms > 0 ? wait_ms : 0, err);
+    int64_t least_ms = NEVER_MS;
+    for (size_t i = 0; i < run->count; i++) {
+        int64_t bound_ms = collect_bound_ms(run->items[i].collect);
+        if (!run->items[i].running || bound_ms >= least_ms)
+            continue;
+        least_ms = bound_ms;
+        *ret = &run->items[i];
+    }
+    if (least_ms == NEVER_MS)
+        return NEVER_MS;
+    int64_t frozen_ms = lease_frozen_ms(supervisor, supervisor_now(supervisor)) - run->frozen_before_ms;
+    return run->begun_boot_ms + frozen_ms + least_ms;
+}
+
+/* They were killed: what hangs in the kernel is not waited for. */
+static void wait_for_killed(struct supervisor *supervisor, const struct run *run)
+{
+    int64_t until = supervisor_now(supervisor) + END_BOUND_MS;
+    while (any_running(run) && supervisor_now(supervisor) < until)
+        if (loop_turn(supervisor, until - supervisor_now(supervisor), NULL) != RESULT_OK)
+            return;
+}
+
+/* Until all have ended, the run is being stopped, or one is overdue. */
+static enum result wait_for_all(struct supervisor *supervisor, const struct run *run, struct error *err)
+{
+    while (any_running(run)) {
+        const struct piped *first = NULL;
+        int64_t overdue = first_overdue(supervisor, run, &first), now = supervisor_now(supervisor);
+        if (first != NULL && now >= overdue && !supervisor->frozen)
+            return collect_overdue(first->collect, err);
+        enum result r = loop_turn(supervisor, overdue > now ? overdue - now : MARK_INTERVAL_MS, err);
         if (r != RESULT_OK)
             return r;
-        if (supervisor->stop.cause == STOP_NONE || until != NEVER_MS)
-            continue;
-        until = supervisor_now(supervisor) + END_BOUND_MS;
-        kill_running(supervisor, run);
+        if (supervisor->stop.cause != STOP_NONE && any_running(run))
+            return stopped_error(err);
     }
-    return until != NEVER_MS ? stopped_error(err) : RESULT_OK;
+    return RESULT_OK;
 }
 
 static enum result take_rest(struct run *run, struct error *err)
@@ -252,18 +277,26 @@ static enum result runner_run(
     struct runner *runner, struct collect *collects, size_t count, struct error *err)
 {
     struct supervisor *supervisor = supervisor_of(runner);
-    struct run run = {.items = mem_alloc(count * sizeof(*run.items) + 1), .count = count};
+    struct run run = {
+        .items = mem_alloc(count * sizeof(*run.items) + 1),
+        .count = count,
+        .begun_boot_ms = supervisor_now(supervisor),
+        .frozen_before_ms = lease_frozen_ms(supervisor, supervisor_now(supervisor)),
+    };
     for (size_t i = 0; i < count; i++)
         run.items[i] = (struct piped){.collect = &collects[i], .process = {.pidfd = -1}, .fds = {-1, -1, -1}};
     supervisor->run = &run;
     enum result r = supervisor->stop.cause != STOP_NONE ? stopped_error(err) : RESULT_OK;
     for (size_t i = 0; i < count && r == RESULT_OK; i++)
         r = piped_start(supervisor, &run.items[i], err);
-    if (r != RESULT_OK)
-        kill_running(supervisor, &run);
-    enum result waited = wait_for_all(supervisor, &run, r != RESULT_OK, r == RESULT_OK ? err : NULL);
     if (r == RESULT_OK)
-        r = waited == RESULT_OK ? take_rest(&run, err) : waited;
+        r = wait_for_all(supervisor, &run, err);
+    if (r != RESULT_OK) {
+        kill_running(supervisor, &run);
+        wait_for_killed(supervisor, &run);
+    } else {
+        r = take_rest(&run, err);
+    }
     supervisor->run = NULL;
     for (size_t i = 0; i < count; i++) {
         sweep_session(supervisor, run.items[i].process.pid);

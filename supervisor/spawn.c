@@ -140,6 +140,7 @@ static void plan_fill(
         .report_fd = report_fd,
         .parent = getpid(),
         .deadline_ns = deadline_of_kernel(request->deadline_boot_ms),
+        .dies_with_parent = request->dies_with_us,
         .has_files = request->files != NULL,
     };
     if (request->files != NULL)

@@ -42,6 +42,7 @@ struct spawn_request {
     int stdin_fd, stdout_fd, stderr_fd; /* -1: /dev/null; otherwise duplicated, the caller keeps its own */
     int64_t deadline_boot_ms;           /* 0: none */
     const struct rlimit64 *files;       /* RLIMIT_NOFILE of the program; NULL: ours */
+    bool dies_with_us; /* the kernel kills it when this thread ends, however that comes about */
 };
 
 struct spawn_failure {

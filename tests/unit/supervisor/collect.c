@@ -2,7 +2,9 @@
 #include "tests/unit/supervisor/processes.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 
 #include "supervisor/collect.h"
 
@@ -138,6 +140,47 @@ static void test_a_missing_program_leaves_nothing_running(void **state _unused_)
     assert_int_equal(lowest_free_descriptor(), before);
 }
 
+static void test_who_does_not_end_is_ended_and_named(void **state _unused_)
+{
+    struct collect calls[] = {SHELL_CALL("echo quick"), SHELL_CALL("exec sleep 600")};
+    _cleanup_(error_done) struct error err = {0};
+    calls[1].bound_ms = 300;
+    int64_t begun = boot_ms();
+    assert_int_equal(run(calls, 2, &err), RESULT_SYSTEM);
+    assert_in_range(boot_ms() - begun, 300, 5000);
+    assert_string_equal(err.message, "`sh -c exec sleep 600` did not end within 300 ms and was ended");
+    collect_done(&calls[0]);
+    collect_done(&calls[1]);
+}
+
+/* A git that hangs would go on after its `tenure` was interrupted, and nobody would know whose it is. */
+static void test_who_is_asked_dies_with_us(void **state _unused_)
+{
+    struct folder folder;
+    folder_make(&folder);
+    _cleanup_(mem_free) char *file = mem_format("%s/pid", folder.path);
+    _cleanup_(mem_free) char *line =
+        mem_format("echo $$ >%s.new; mv %s.new %s; exec sleep 600", file, file, file);
+    pid_t asker = checked_fork();
+    if (asker == 0) {
+        struct collect call = SHELL_CALL(line);
+        _exit((int)run(&call, 1, NULL));
+    }
+    wait_until(access(file, F_OK) == 0);
+    FILE *stream = fopen(file, "re");
+    int pid = 0;
+    assert_int_equal(fscanf(stream, "%d", &pid), 1);
+    fclose(stream);
+    int asked = pidfd_open(pid, 0);
+    assert_true(asked >= 0);
+    kill(asker, SIGKILL);
+    assert_int_equal(waitpid(asker, NULL, 0), asker);
+    struct pollfd fd = {.fd = asked, .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 5000), 1);
+    close(asked);
+    folder_done(&folder);
+}
+
 static void test_input_is_given_and_need_not_be_read(void **state _unused_)
 {
     size_t length = 3000000;
@@ -211,6 +254,8 @@ int main(void)
         test(test_a_signal_is_told_from_a_status),
         test(test_of_a_flood_of_complaints_the_start_is_kept),
         test(test_a_missing_program_leaves_nothing_running),
+        test(test_who_does_not_end_is_ended_and_named),
+        test(test_who_is_asked_dies_with_us),
         test(test_input_is_given_and_need_not_be_read),
         test(test_a_helper_with_the_pipe_is_not_waited_for),
         test(test_git_variables_of_the_caller_are_not_passed_on),

@@ -807,6 +807,17 @@ static void test_runner(void **state)
     assert_verdict(&outcome, JOB_PASSED);
     job_outcome_done(&outcome);
 
+    struct collect hung = {.argv = (const char *const[]){"sleep", "600", NULL},
+        .environment = ENVIRONMENT,
+        .directory_fd = AT_FDCWD,
+        .bound_ms = 300};
+    _cleanup_(error_done) struct error overdue = {0};
+    int64_t asked = boot_ms();
+    assert_int_equal(runner->run(runner, &hung, 1, &overdue), RESULT_SYSTEM);
+    assert_in_range(boot_ms() - asked, 300, 5000);
+    assert_string_equal(overdue.message, "`sleep 600` did not end within 300 ms and was ended");
+    text_done(&hung.output), text_done(&hung.complaint);
+
     kill(getpid(), SIGTERM);
     struct collect slow = {.argv = (const char *const[]){"sleep", "600", NULL},
         .environment = ENVIRONMENT,

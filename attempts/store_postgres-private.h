@@ -190,12 +190,16 @@ _must_use_ enum result postgres_step(
 /* As if the answer of the commit had been lost: UNKNOWN, and the connection is gone. */
 enum result postgres_lose(struct postgres_store *store, struct error *err);
 
+/* DENIED when the store was opened for reading. */
+_must_use_ enum result postgres_check_writer(const struct postgres_store *store, struct error *err);
+
 /* A call that writes, with its points for tests: before it ("NAME-before-begin"), at its commit and after it.
  */
 #define POSTGRES_WRITE(name, store, call, err)                                                               \
     __extension__({                                                                                          \
         FAILPOINT(name "-before-begin");                                                                     \
-        STORE_COMMIT(name, call, postgres_lose(store, err));                                                 \
+        enum result may_ = postgres_check_writer(store, err);                                                \
+        may_ == RESULT_OK ? STORE_COMMIT(name, call, postgres_lose(store, err)) : may_;                      \
     })
 
 /* The word as a result; RESULT_CORRUPT for a word that is none. */
@@ -230,7 +234,7 @@ bool answer_boolean(struct answer *answer);
 char *answer_text(struct answer *answer); /* required; owned by the caller, never NULL */
 char *answer_text_or_null(struct answer *answer);
 void answer_buffer(struct answer *answer, char *ret, size_t size_bytes); /* required */
-char *answer_bytes(struct answer *answer, size_t *ret_length);           /* bytea, owned by the caller */
+char *answer_bytes(struct answer *answer, size_t *ret_length);           /* hex digits; owned by the caller */
 /* RESULT_CORRUPT naming the column when the row is broken. */
 _must_use_ enum result answer_check(const struct answer *answer, const char *what, struct error *err);
 

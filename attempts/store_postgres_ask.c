@@ -194,10 +194,10 @@ static enum exchange exchange_end(struct postgres_store *store, enum wait_end en
     return lost ? EXCHANGE_LOST : EXCHANGE_ANSWERED;
 }
 
-/* The deadline holds the last word, too. */
+/* The deadline holds the last word, too, unless it is too short for both. */
 static int64_t patience_until(const struct postgres_store *store, int64_t until_ms)
 {
-    return until_ms - (store->deadline_ms > 8 * LAST_WORD_MS ? LAST_WORD_MS : store->deadline_ms / 8);
+    return store->deadline_ms > 8 * LAST_WORD_MS ? until_ms - LAST_WORD_MS : until_ms;
 }
 
 static enum exchange exchange(
@@ -306,6 +306,13 @@ enum result postgres_ask(struct postgres_store *store, enum repetition repetitio
             postgres_back_off(store, until_ms) != WAIT_READY)
             return give_up(store, unknown, &why, err);
     }
+}
+
+enum result postgres_check_writer(const struct postgres_store *store, struct error *err)
+{
+    if (store->access != STORE_READ)
+        return RESULT_OK;
+    return error_set(err, RESULT_DENIED, 0, "%s: opened for reading only", store->printable);
 }
 
 enum result postgres_step(

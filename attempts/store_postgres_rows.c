@@ -77,16 +77,14 @@ void answer_buffer(struct answer *answer, char *ret, size_t size_bytes)
     ret[length] = '\0';
 }
 
-/* The server's hex form of bytea: \x and two digits for each byte. */
 char *answer_bytes(struct answer *answer, size_t *ret_length)
 {
     int column = answer->next;
-    _cleanup_(mem_free) char *text = answer_text(answer);
-    bool prefixed = text[0] == '\\' && text[1] == 'x';
-    size_t length = prefixed ? (strlen(text) - 2) / 2 : 0;
+    _cleanup_(mem_free) char *hex = answer_text(answer);
+    size_t length = strlen(hex) / 2;
     char *bytes = mem_alloc(length + 1);
 
-    if (!prefixed || !hex_decode(text + 2, bytes, length))
+    if (!hex_decode(hex, bytes, length))
         answer_break(answer, column);
     *ret_length = length;
     return bytes;
@@ -116,8 +114,8 @@ static const struct json_field HEAD[] = {
 };
 
 static const struct json_field BODY[] = {
-    {"fence", JSON_INTEGER, AT(attempt.fence), true, 0, 0},
-    {"rev", JSON_INTEGER, AT(attempt.rev), true, 0, 0},
+    {"fence", JSON_INTEGER, AT(attempt.fence), true, 0, INT64_MAX},
+    {"rev", JSON_INTEGER, AT(attempt.rev), true, 0, INT64_MAX},
     {"kind", JSON_BUFFER, AT(kind), true, 0, SIZE(kind)},
     {"state", JSON_BUFFER, AT(state), true, 0, SIZE(state)},
     {"repository", JSON_STRING, AT(attempt.repository), false, 0, 0},

@@ -176,10 +176,10 @@ static enum result migrate_locked(struct postgres_store *store, int64_t until_ms
 enum result postgres_schema_migrate(struct postgres_store *store, struct error *err)
 {
     int64_t until_ms = real_ms() + store->deadline_ms;
-    enum result r = RESULT_OK;
+    enum result r = postgres_check_writer(store, err);
 
-    if (store->access == STORE_READ)
-        return error_set(err, RESULT_DENIED, 0, "%s: opened for reading only", store->printable);
+    if (r != RESULT_OK)
+        return r;
     FAILPOINT("migrate-before-begin");
     r = postgres_connect(store, until_ms, err);
     if (r == RESULT_OK)

@@ -2,9 +2,9 @@
 -- ending of an attempt. Functions of this file that write run with the rights of their caller: called by hand by
 -- somebody who may not write the tables, they change nothing. Tests can remove a condition that ends in "guard: NAME".
 
-CREATE FUNCTION tenure.now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
-    SELECT clock_timestamp()
-$$;
+-- Those that programs call beside the protocol's are understood now, not by the search_path of who calls them.
+CREATE FUNCTION tenure.now() RETURNS timestamptz LANGUAGE sql VOLATILE
+RETURN clock_timestamp();
 COMMENT ON FUNCTION tenure.now() IS 'The one clock. Read it in a statement after the one that locked the row: a clock read before a wait for a lock is stale.';
 
 CREATE FUNCTION tenure.version() RETURNS int
@@ -77,9 +77,8 @@ COMMENT ON FUNCTION tenure.is_strict(text) IS 'The kinds that renew and pass und
 
 -- ---- records ----
 
-CREATE FUNCTION tenure.milliseconds(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN isfinite(at) THEN floor(extract(epoch FROM at) * 1000)::bigint END
-$$;
+CREATE FUNCTION tenure.milliseconds(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN isfinite(at) THEN floor(extract(epoch FROM at) * 1000)::bigint END;
 COMMENT ON FUNCTION tenure.milliseconds(timestamptz) IS 'Milliseconds since 1970, as records give times to programs; null for null and for infinity.';
 
 CREATE FUNCTION tenure.record(a tenure.attempt) RETURNS jsonb LANGUAGE sql STABLE AS $$

@@ -145,6 +145,11 @@ COMMENT ON FUNCTION tenure.refusal_of(tenure.attempt, text) IS 'Why the bearer o
 
 -- ---- decisions ----
 
+CREATE FUNCTION tenure.token_of(token bytea) RETURNS bytea LANGUAGE sql STABLE AS $$
+    SELECT coalesce(token, decode(current_setting('tenure.token', true), 'hex'))
+$$;
+COMMENT ON FUNCTION tenure.token_of(bytea) IS 'The token given, or that of the setting tenure.token.';
+
 CREATE FUNCTION tenure.check_owner(a tenure.attempt, token bytea, OUT result text, OUT message text)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

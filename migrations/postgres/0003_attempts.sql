@@ -124,7 +124,7 @@ CREATE FUNCTION tenure.judge_renewal(a tenure.attempt, token bytea, locked boole
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN a.id IS NULL THEN 'absent'
-        WHEN a.token_digest <> sha256(token) THEN 'retired' -- guard: token
+        WHEN a.token_digest IS DISTINCT FROM sha256(token) THEN 'retired' -- guard: token
         WHEN NOT tenure.is_unfinished(a.state) THEN 'retired' -- guard: unfinished-renew
         WHEN a.record_version > 2 THEN 'newer'
         WHEN NOT locked THEN 'busy'
@@ -167,9 +167,9 @@ END $$;
 COMMENT ON FUNCTION tenure.renew(uuid[], bytea[], text[], bigint[], bigint[]) IS
     'One heartbeat for everything that a process holds; progress beside it, null leaves what was. A row each, in the order asked: ok, retired (with the reason; the only proof of a loss), lapsed (strict kinds), or unconfirmed: busy (locked by somebody; the others do not wait), absent, newer.';
 
-CREATE FUNCTION tenure.renew(attempt uuid, token bytea, phase text DEFAULT NULL, done bigint DEFAULT NULL,
-    total bigint DEFAULT NULL, OUT result text, OUT message text, OUT reason_code text, OUT reason_text text,
-    OUT reason_by text, OUT cancel_requested boolean)
+CREATE FUNCTION tenure.renew(attempt uuid, token bytea DEFAULT NULL, phase text DEFAULT NULL,
+    done bigint DEFAULT NULL, total bigint DEFAULT NULL, OUT result text, OUT message text, OUT reason_code text,
+    OUT reason_text text, OUT reason_by text, OUT cancel_requested boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
     a tenure.attempt;
@@ -182,7 +182,7 @@ BEGIN
     IF NOT locked THEN
         SELECT * INTO a FROM tenure.attempt t WHERE t.id = attempt;
     END IF;
-    result := tenure.judge_renewal(a, token, locked, at);
+    result := tenure.judge_renewal(a, tenure.token_of(token), locked, at);
     IF result = 'ok' THEN
         UPDATE tenure.attempt t SET renewed_at = at, expires_at = at + tenure.ttl_effective(a.ttl), rev = t.rev + 1,
             progress_phase = coalesce(phase, t.progress_phase), progress_done = coalesce(done, t.progress_done),
@@ -198,7 +198,7 @@ BEGIN
     cancel_requested := a.cancel_by IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION tenure.renew(uuid, bytea, text, bigint, bigint) IS
-    'As tenure.renew() of arrays, for one attempt. Never revives.';
+    'As tenure.renew() of arrays, for one attempt. Never revives. A token that is null is that of the setting tenure.token.';
 
 CREATE FUNCTION tenure.settle(attempt uuid, token bytea, state text, nonce text, reason_code text DEFAULT NULL,
     reason_text text DEFAULT NULL, proof_id text DEFAULT NULL, envelope bytea DEFAULT NULL, commit_hash text DEFAULT NULL,
@@ -236,7 +236,7 @@ CREATE FUNCTION tenure.settle_ask(attempt uuid, token bytea, nonce text, OUT res
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     a tenure.attempt := tenure.lock_attempt(attempt);
-    ours boolean := coalesce(a.token_digest = sha256(token), false);
+    ours boolean := coalesce(a.token_digest = sha256(tenure.token_of(token)), false);
 BEGIN
     IF a.id IS NULL THEN
         result := 'absent';
@@ -253,7 +253,7 @@ BEGIN
     END IF;
 END $$;
 COMMENT ON FUNCTION tenure.settle_ask(uuid, bytea, text) IS
-    'After the answer of a COMMIT was lost: ok, settled by this nonce; retired, ended by another; conflict, not settled: settle anew with the same nonce. Waits for the row, so a COMMIT under way has landed or never will.';
+    'After the answer of a COMMIT was lost: ok, settled by this nonce; retired, ended by another; conflict, not settled: settle anew with the same nonce. Waits for the row, so a COMMIT under way has landed or never will. A token that is null is that of the setting tenure.token.';
 
 CREATE FUNCTION tenure.retire(attempt uuid, seen_rev bigint, owner_gone boolean, reason_code text,
     reason_text text DEFAULT NULL, by_attempt text DEFAULT NULL, OUT result text, OUT message text)

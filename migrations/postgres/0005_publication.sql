@@ -12,8 +12,8 @@
 --
 -- claim_row and publication_begin read the application's table with the rights of their caller. What raises has
 -- SQLSTATE TN003 (retired: ended, or another's), TN004 (lapsed), TN005 (absent: the row is gone or soft-deleted) or
--- TN006 (invalid). A token that is null is taken from the transaction's setting tenure.token, in hex: a statement that
--- fails is logged by the server with its text, and so without the token.
+-- TN006 (invalid). A token that is null is taken from the setting tenure.token, in hex, best set for one transaction: a
+-- statement that fails is logged by the server with its text, and so without the token.
 
 CREATE FUNCTION tenure.new_id() RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
@@ -26,11 +26,6 @@ CREATE FUNCTION tenure.new_token() RETURNS bytea LANGUAGE sql VOLATILE AS $$
     SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 $$;
 COMMENT ON FUNCTION tenure.new_token() IS '32 bytes of the server''s strong random numbers.';
-
-CREATE FUNCTION tenure.token_of(token bytea) RETURNS bytea LANGUAGE sql STABLE AS $$
-    SELECT coalesce(token, decode(current_setting('tenure.token', true), 'hex'))
-$$;
-COMMENT ON FUNCTION tenure.token_of(bytea) IS 'The token given, or that of the transaction''s setting tenure.token.';
 
 CREATE FUNCTION tenure.lose(result text, message text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -46,10 +41,21 @@ COMMENT ON FUNCTION tenure.lose(text, text) IS 'Ends the caller''s transaction w
 
 -- ---- the application's row ----
 
+-- Without a look at the session's settings: the same moment is written differently in another time zone, and two claims
+-- of one row would have two names.
+CREATE FUNCTION tenure.key_text(value anyelement) RETURNS text LANGUAGE plpgsql STABLE
+SET timezone = 'UTC' SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET bytea_output = 'hex'
+SET extra_float_digits = 1 AS $$
+BEGIN
+    RETURN value::text;
+END $$;
+COMMENT ON FUNCTION tenure.key_text(anyelement) IS 'A key as subjects write it, whatever the session''s settings are.';
+
 CREATE FUNCTION tenure.row_query(source regclass, key_column name, soft_delete name) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    key_type text := (SELECT format_type(a.atttypid, a.atttypmod) FROM pg_attribute a
+    -- Without the column's length or scale: a cast to those would cut or round, and find another row.
+    key_type text := (SELECT format_type(a.atttypid, -1) FROM pg_attribute a
         WHERE a.attrelid = source AND a.attname = key_column AND a.attnum > 0 AND NOT a.attisdropped);
     mark_type regtype := (SELECT a.atttypid FROM pg_attribute a
         WHERE a.attrelid = source AND a.attname = soft_delete AND a.attnum > 0 AND NOT a.attisdropped);
@@ -59,13 +65,13 @@ BEGIN
     ELSIF soft_delete IS NOT NULL AND mark_type IS NULL THEN
         PERFORM tenure.lose('invalid', format('%s has no column %I', source, soft_delete));
     END IF;
-    RETURN format('SELECT %I::text FROM %s WHERE %I = $1::%s', key_column, source, key_column, key_type)
+    RETURN format('SELECT tenure.key_text(%I) FROM %s WHERE %I = $1::%s', key_column, source, key_column, key_type)
         || CASE WHEN mark_type = 'boolean'::regtype THEN format(' AND %I IS NOT TRUE', soft_delete) -- guard: soft-delete
             WHEN soft_delete IS NOT NULL THEN format(' AND %I IS NULL', soft_delete) -- guard: soft-delete
             ELSE '' END;
 END $$;
 COMMENT ON FUNCTION tenure.row_query(regclass, name, name) IS
-    'The query for the living row with a key ($1, text). Soft-deleted: a boolean that is true, or anything that is not null. Raises TN006 for a column that is not there.';
+    'The query for the living rows with a key ($1, text). Soft-deleted: a boolean that is true, or anything that is not null. Raises TN006 for a column that is not there.';
 
 CREATE FUNCTION tenure.claim_row_as(attempt uuid, token bytea, source regclass, key_column name, key_value text,
     soft_delete name DEFAULT NULL, executor jsonb DEFAULT '{}', repository text DEFAULT NULL,
@@ -125,10 +131,16 @@ COMMENT ON FUNCTION tenure.claim_row(regclass, name, text, name, interval, jsonb
 CREATE FUNCTION tenure.reclaim(attempt uuid, by_attempt text DEFAULT NULL, OUT result text, OUT message text)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
-    a tenure.attempt := tenure.lock_attempt(attempt);
+    a tenure.attempt := (SELECT t FROM tenure.attempt t WHERE t.id = attempt);
 BEGIN
-    SELECT r.result, r.message INTO result, message
-    FROM tenure.retire(attempt, a.rev, false, 'lapsed', NULL, by_attempt) r;
+    -- A lease that lives is left alone without a wait for its row: its owner may be publishing.
+    SELECT d.result, d.message INTO result, message
+    FROM tenure.decide_other(a, 'retire', a.rev, false, tenure.now()) d;
+    IF result = 'ok' THEN
+        a := tenure.lock_attempt(attempt);
+        SELECT r.result, r.message INTO result, message
+        FROM tenure.retire(attempt, a.rev, false, 'lapsed', NULL, by_attempt) r;
+    END IF;
 END $$;
 COMMENT ON FUNCTION tenure.reclaim(uuid, text) IS
     'Ends an attempt whose lease has lapsed, by the server''s clock in this very write. ok, conflict (alive), retired (ended already), newer, absent.';
@@ -145,7 +157,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION tenure.lower_setting(text, bigint) IS 'Bounds a time-out (milliseconds, 0: none) for the rest of the transaction.';
 
-CREATE FUNCTION tenure.publication_lock(attempt uuid, token bytea, OUT source jsonb, OUT fence bigint)
+CREATE FUNCTION tenure.publication_lock(attempt uuid, token bytea, OUT source jsonb, OUT fence bigint,
+    OUT ttl interval)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     a tenure.attempt;
@@ -162,32 +175,37 @@ BEGIN
     END IF;
     source := a.source;
     fence := a.fence;
+    ttl := tenure.ttl_effective(a.ttl);
 END $$;
 COMMENT ON FUNCTION tenure.publication_lock(uuid, bytea) IS
-    'Locks the attempt to the end of the transaction, checks token and lease, renews; the claimed row and the fence. Raises when the claim is lost.';
+    'Locks the attempt to the end of the transaction, checks token and lease, renews; the claimed row, the fence and the ttl. Raises when the claim is lost.';
 
 CREATE FUNCTION tenure.publication_begin(attempt uuid, token bytea DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
     claim record;
-    living text;
+    living text[];
     ttl_ms bigint;
 BEGIN
     SELECT * INTO claim FROM tenure.publication_lock(attempt, tenure.token_of(token));
-    EXECUTE tenure.row_query((claim.source ->> 'table')::oid::regclass, (claim.source ->> 'key')::name,
-        (claim.source ->> 'soft_delete')::name) || ' FOR NO KEY UPDATE'
+    EXECUTE format('SELECT array_agg(k) FROM (%s LIMIT 2 FOR NO KEY UPDATE) living (k)',
+        tenure.row_query((claim.source ->> 'table')::oid::regclass, (claim.source ->> 'key')::name,
+            (claim.source ->> 'soft_delete')::name))
         INTO living USING claim.source ->> 'value';
     IF living IS NULL THEN -- guard: row-lives
         PERFORM tenure.lose('absent', format('the row that attempt %s claimed is gone', attempt));
+    ELSIF cardinality(living) > 1 THEN
+        PERFORM tenure.lose('invalid', format('the row that attempt %s claimed is no longer the only one with its key',
+            attempt));
     END IF;
-    SELECT (r ->> 'ttl_ms')::bigint INTO ttl_ms FROM tenure.find(attempt::text) r;
+    ttl_ms := extract(epoch FROM claim.ttl) * 1000;
     PERFORM tenure.lower_setting('idle_in_transaction_session_timeout', ttl_ms);
     PERFORM tenure.lower_setting('statement_timeout', ttl_ms);
     PERFORM set_config('tenure.publication', attempt::text, true);
     RETURN claim.fence;
 END $$;
 COMMENT ON FUNCTION tenure.publication_begin(uuid, bytea) IS
-    'First in the transaction that publishes: locks the attempt and the claimed row to its end, renews the lease and sees that the row lives. From here the lock stands for the lease, for at most the ttl. Returns the fence. Raises TN003, TN004, TN005.';
+    'First in the transaction that publishes: locks the attempt and the claimed row to its end, renews the lease and sees that the row lives. From here the lock stands for the lease, for at most the ttl. Returns the fence. Raises TN003, TN004, TN005, TN006.';
 
 CREATE FUNCTION tenure.publication_end(attempt uuid, token bytea DEFAULT NULL, state text DEFAULT 'passed',
     nonce text DEFAULT NULL, reason_code text DEFAULT NULL, reason_text text DEFAULT NULL)

@@ -462,5 +462,6 @@ const struct command COMMAND_ATTACH = {
         "died. Without a handle: the running attempt of this checkout, else its last one. Any number may\n"
         "attach, and none of them delays the run.",
     .words_max = 1,
+    .status_is_the_attempts = true,
     .run = attach_run,
 };

@@ -29,9 +29,10 @@ struct command {
     const char *details;  /* paragraphs of the command's own help; may be NULL */
     const struct option *options;
     size_t option_count;
-    size_t words_max;           /* how many words may follow */
-    bool takes_command;         /* what follows `--` is somebody else's command line */
-    bool own_failures_are_high; /* exit statuses 122 to 127 for its own failures: `run` */
+    size_t words_max;            /* how many words may follow */
+    bool takes_command;          /* what follows `--` is somebody else's command line */
+    bool own_failures_are_high;  /* exit statuses 122 to 127 for its own failures: `run` */
+    bool status_is_the_attempts; /* whatever becomes of the words about it */
     int (*run)(struct cli *cli);
 };
 

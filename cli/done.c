@@ -69,18 +69,15 @@ static int tell(const struct cli *cli, const struct completion_result *result, i
     return report_print(cli, &text, status);
 }
 
-/* The attempt has ended and says how; a pipe that nobody reads does not change that. */
 static int tell_all(
     const struct cli *cli, const struct completion_result *result, enum result r, const struct error *err)
 {
     int status = r == RESULT_OK ? verdict_status(cli, result) : report_status(cli, outcome_of_result(r));
     if (cli->options.json)
-        (void)report_json(cli, verdict_json(cli, result, status, r == RESULT_OK ? NULL : err), status);
-    else if (r == RESULT_OK)
-        (void)tell(cli, result, status);
-    else
-        (void)report_error_as(cli, err, outcome_of_result(r));
-    return status;
+        return report_json(cli, verdict_json(cli, result, status, r == RESULT_OK ? NULL : err), status);
+    if (r == RESULT_OK)
+        return tell(cli, result, status);
+    return report_error_as(cli, err, outcome_of_result(r));
 }
 
 static int done_run(struct cli *cli)
@@ -120,5 +117,6 @@ const struct command COMMAND_DONE = {
     .options = OPTIONS,
     .option_count = ARRAY_SIZE(OPTIONS),
     .words_max = SIZE_MAX,
+    .status_is_the_attempts = true,
     .run = done_run,
 };

@@ -64,6 +64,33 @@ void report_add_error(const struct look *look, const struct error *err, struct t
     wrap_from(ret, start, 5, look_columns(look));
 }
 
+/* Takes over the document. */
+static void add_document(const struct cli *cli, struct json_object *document, struct text *ret)
+{
+    int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
+    flags |= cli->out.terminal ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED : JSON_C_TO_STRING_PLAIN;
+    text_add(ret, json_object_to_json_string_ext(document, flags));
+    text_add(ret, "\n");
+    json_object_put(document);
+}
+
+/* False, with errno, when it could not be written; then that was said, unless it is that nobody reads. */
+static bool print_whole(const struct cli *cli, const struct text *text)
+{
+    if (text->length == 0 || write_whole(STDOUT_FILENO, text->bytes, text->length))
+        return true;
+    int errnum = errno;
+    _cleanup_(error_done) struct error err = {0};
+    _cleanup_(text_done) struct text complaint = {0};
+    if (errnum != EPIPE) {
+        error_errno(&err, errnum, "cannot write to standard output");
+        report_add_error(&cli->err, &err, &complaint);
+        report_complain(&complaint);
+    }
+    errno = errnum;
+    return false;
+}
+
 struct json_object *report_error_json(const struct error *err)
 {
     struct json_object *json = json_object_new_object();
@@ -77,12 +104,15 @@ struct json_object *report_error_json(const struct error *err)
 int report_error_as(const struct cli *cli, const struct error *err, enum outcome outcome)
 {
     int status = report_status(cli, outcome);
+    _cleanup_(text_done) struct text text = {0};
     if (cli->options.json) {
         struct json_object *document = report_document(cli, EXITS[outcome].name, status);
         json_object_object_add(document, "error", report_error_json(err));
-        return report_json(cli, document, status);
+        add_document(cli, document, &text);
+        if (print_whole(cli, &text))
+            return status;
+        text_clear(&text); /* the error is not lost with its document */
     }
-    _cleanup_(text_done) struct text text = {0};
     report_add_error(&cli->err, err, &text);
     report_complain(&text);
     return status;
@@ -101,18 +131,19 @@ void report_complain(const struct text *text)
         return;
 }
 
+/* A status other than 0 says already that something went wrong, and what; that of an attempt is the
+ * attempt's. Only who promised nothing but its answer has failed with it. */
+static bool status_stands(const struct cli *cli, int status)
+{
+    bool has_none = cli->options.help || cli->options.dry_run;
+    return status != 0 || (cli->command && cli->command->status_is_the_attempts && !has_none);
+}
+
 int report_print(const struct cli *cli, const struct text *text, int status)
 {
-    if (text->length == 0 || write_whole(STDOUT_FILENO, text->bytes, text->length))
+    if (print_whole(cli, text) || status_stands(cli, status))
         return status;
-    if (errno == EPIPE)
-        return EXIT_SIGNAL_BASE + SIGPIPE;
-    _cleanup_(error_done) struct error err = {0};
-    _cleanup_(text_done) struct text complaint = {0};
-    error_errno(&err, errno, "cannot write to standard output");
-    report_add_error(&cli->err, &err, &complaint);
-    report_complain(&complaint);
-    return report_status(cli, OUTCOME_INTERNAL);
+    return errno == EPIPE ? EXIT_SIGNAL_BASE + SIGPIPE : report_status(cli, OUTCOME_INTERNAL);
 }
 
 struct json_object *report_document(const struct cli *cli, const char *outcome, int status)
@@ -127,11 +158,7 @@ struct json_object *report_document(const struct cli *cli, const char *outcome, 
 int report_json(const struct cli *cli, struct json_object *document, int status)
 {
     _cleanup_(text_done) struct text text = {0};
-    int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
-    flags |= cli->out.terminal ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED : JSON_C_TO_STRING_PLAIN;
-    text_add(&text, json_object_to_json_string_ext(document, flags));
-    text_add(&text, "\n");
-    json_object_put(document);
+    add_document(cli, document, &text);
     return report_print(cli, &text, status);
 }
 

@@ -20,8 +20,9 @@ int report_error_as(const struct cli *cli, const struct error *err, enum outcome
 /* The error alone, as text for standard error. */
 void report_add_error(const struct look *look, const struct error *err, struct text *ret);
 
-/* Writes to standard output and returns `status`; 128+SIGPIPE, quietly, when nobody reads, 70 when it cannot
- * be written. */
+/* Writes to standard output and returns `status`. When that cannot be written, standard error is told, unless
+ * it is that nobody reads, and a 0 becomes 70, or 128+SIGPIPE: but not that of a command whose status is the
+ * attempt's, whose promise is another than to say so. */
 int report_print(const struct cli *cli, const struct text *text, int status);
 /* To standard error; nobody can be told when that fails. */
 void report_complain(const struct text *text);

@@ -265,5 +265,6 @@ const struct command COMMAND_RUN = {
     .words_max = 0,
     .takes_command = true,
     .own_failures_are_high = true,
+    .status_is_the_attempts = true,
     .run = run_run,
 };

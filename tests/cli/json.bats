@@ -191,9 +191,27 @@ END
 @test "a closed or full standard output is told, and the verdict stands" {
     run bash -c '"$TENURE" done --json >&-'
     assert_exit 0
-    run bash -c '"$TENURE" status --json >/dev/full'
-    [ "$status" -ne 0 ]
-    assert_says 'No space left'
+    local words
+    for words in status log proof verify 'key show' 'store status' 'journal prune' help --version 'done --help' 'done --rerun --dry-run'; do
+        for words in "$words" "$words --json"; do
+            run bash -c '"$TENURE" '"$words"' >/dev/full'
+            echo "$words: $status: $output"
+            assert_exit 70
+            assert_says 'cannot write to standard output: No space left'
+        done
+    done
+    # What else was wrong stays what is said, and is not lost with the document.
+    run bash -c '"$TENURE" cancel --json T-0000-0000 >/dev/full'
+    assert_exit 2
+    assert_says 'cannot write to standard output: No space left' 'T-0000-0000'
+    for words in done attach "run --subject x --json -- true"; do
+        run bash -c '"$TENURE" '"$words"' >/dev/full'
+        echo "$words: $status: $output"
+        assert_exit 0
+        assert_says 'cannot write to standard output: No space left'
+    done
+    run bash -c '"$TENURE" run --subject x --json -- sh -c "exit 3" >/dev/full'
+    assert_exit 3
     echo x >>hello.txt && commit_all
     run bash -c '"$TENURE" done --json >/dev/full'
     assert_exit 0

@@ -56,6 +56,7 @@ struct postgres_store *postgres_of(struct store *store);
     X(connectPoll)                                                                                           \
     X(finish)                                                                                                \
     X(status)                                                                                                \
+    X(transactionStatus)                                                                                                \
     X(socket)                                                                                                \
     X(user)                                                                                                  \
     X(db)                                                                                                    \
@@ -65,6 +66,8 @@ struct postgres_store *postgres_of(struct store *store);
     X(setnonblocking)                                                                                        \
     X(sendQuery)                                                                                             \
     X(sendQueryParams)                                                                                       \
+    X(putCopyData)                                                                                           \
+    X(putCopyEnd)                                                                                       \
     X(flush)                                                                                                 \
     X(consumeInput)                                                                                          \
     X(isBusy)                                                                                                \
@@ -74,6 +77,7 @@ struct postgres_store *postgres_of(struct store *store);
     X(freeCancel)                                                                                            \
     X(clear)                                                                                                 \
     X(resultStatus)                                                                                          \
+    X(cmdStatus)                                                                                          \
     X(resultErrorField)                                                                                      \
     X(ntuples)                                                                                               \
     X(nfields)                                                                                               \
@@ -120,6 +124,9 @@ char *advice_fill(const char *advice, const char *role, const char *database);
 /* An error that the server reported: one sentence that names the server and the SQLSTATE, and its remedy. */
 enum result postgres_fail(
     const struct postgres_store *store, const char *sqlstate, const char *text, struct error *err);
+
+/* Sets the remedy of an error, filled in for this connection. */
+enum result postgres_advise(const struct postgres_store *store, const char *advice, struct error *err);
 
 /* ---- store_postgres_parameters.c ---- */
 
@@ -186,6 +193,27 @@ _must_use_ enum result postgres_call(struct postgres_store *store, enum repetiti
  * a transaction. A connection that is lost, or does not answer in time, ends with it. */
 _must_use_ enum result postgres_step(
     struct postgres_store *store, const char *sql, int64_t until_ms, PGresult **ret, struct error *err);
+
+/* How an exchange ended. LOST, SILENT and ENDED: whether the statement was committed is not known, and the
+ * connection is gone. */
+enum exchange {
+    EXCHANGE_ANSWERED, /* also by a failure: postgres_sqlstate() tells */
+    EXCHANGE_LOST,     /* the connection */
+    EXCHANGE_SILENT,   /* no answer in time, nor to its cancellation */
+    EXCHANGE_ENDED,    /* likewise, after the caller ended the wait */
+};
+/* One statement with its parameters on the connection as it is, once, and its answer as it came. A COPY is
+ * answered with the connection in its state. */
+enum exchange postgres_exchange(struct postgres_store *store, const char *sql,
+    const struct parameter *parameters, size_t count, int64_t until_ms, PGresult **ret);
+/* Sends what libpq holds; takes the results of what was sent before, as postgres_exchange() does. */
+enum exchange postgres_flush(struct postgres_store *store, int64_t until_ms);
+enum exchange postgres_results(struct postgres_store *store, int64_t until_ms, PGresult **ret);
+/* "00000" when it is no failure. */
+const char *postgres_sqlstate(const struct postgres_store *store, const PGresult *result);
+/* What is said of an exchange that was not answered: UNREACHABLE, or BUSY when the caller ended the wait. */
+enum result postgres_fail_lost(
+    const struct postgres_store *store, enum exchange exchange, int64_t from_ms, struct error *err);
 
 /* As if the answer of the commit had been lost: UNKNOWN, and the connection is gone. */
 enum result postgres_lose(struct postgres_store *store, struct error *err);

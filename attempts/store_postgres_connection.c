@@ -234,10 +234,10 @@ static enum result fail_connection(
         enum result r = postgres_fail(store, sqlstate, text, err);
         enum remedy remedy = sqlstate_look_up(sqlstate)->remedy;
         *ret_again = remedy != REMEDY_NONE;
-        return strcmp(sqlstate, "42501") != 0
-                   ? r
-                   : error_remedy(err, "let its owner run: GRANT CONNECT ON DATABASE \"%s\" TO \"%s\"",
-                         store->pq->db(store->connection), store->pq->user(store->connection));
+        if (strcmp(sqlstate, "42501") != 0)
+            return r;
+        return postgres_advise(
+            store, "let its owner run: GRANT CONNECT ON DATABASE {database} TO {role}", err);
     }
     *ret_again = store->was_connected;
     text_add_printable(&line, message, strcspn(message, "\n"), false);

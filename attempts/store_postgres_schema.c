@@ -164,8 +164,8 @@ static enum result migrate_locked(struct postgres_store *store, int64_t until_ms
     for (int64_t version = schema.version; r == RESULT_OK && version < newest;)
         r = migrate_to(store, ++version, until_ms, err);
     if (r == RESULT_DENIED && schema.version == 0)
-        return error_remedy(err, "let its owner run: GRANT CREATE ON DATABASE \"%s\" TO \"%s\"",
-            store->pq->db(store->connection), store->pq->user(store->connection));
+        return postgres_advise(
+            store, "let its owner run: GRANT CREATE ON DATABASE {database} TO {role}", err);
     if (r == RESULT_DENIED)
         return error_remedy(err, "run tenure store migrate as the owner of the schema tenure");
     return r == RESULT_OK
@@ -194,6 +194,14 @@ enum result postgres_schema_migrate(struct postgres_store *store, struct error *
 
 /* ---- opening ---- */
 
+static enum result fail_empty(
+    const struct postgres_store *store, const struct schema *schema, struct error *err)
+{
+    error_set(err, RESULT_ABSENT, 0, "%s: there is no store in this database yet", store->printable);
+    return error_remedy(
+        err, schema->has_others ? "run: tenure store migrate" : "any command that writes makes one");
+}
+
 enum result postgres_schema_open(struct postgres_store *store, struct error *err)
 {
     struct schema schema = {0};
@@ -202,7 +210,7 @@ enum result postgres_schema_open(struct postgres_store *store, struct error *err
     if (r != RESULT_OK || schema.version == migration_newest("postgres"))
         return r;
     if (store->access == STORE_READ && !schema.exists)
-        return error_set(err, RESULT_ABSENT, 0, "%s: the store is empty", store->printable);
+        return fail_empty(store, &schema, err);
     if (store->access == STORE_READ || !may_migrate(store, &schema))
         return fail_not_migrated(store, &schema, err);
     r = postgres_schema_migrate(store, err);

@@ -41,9 +41,14 @@ static const struct sqlstate_meaning MEANINGS[] = {
     {"53", RESULT_UNREACHABLE, REMEDY_NONE, "look into the server's log"}, /* insufficient resources */
     {"58", RESULT_UNREACHABLE, REMEDY_NONE, "look into the server's log"}, /* system errors: I/O */
     {"TN002", RESULT_NEWER, REMEDY_NONE, "install the newer version"},
+    {"TN003", RESULT_RETIRED, REMEDY_NONE, NULL}, /* of the functions that publish: tenure.lose() */
+    {"TN004", RESULT_LAPSED, REMEDY_NONE, NULL},
+    {"TN005", RESULT_ABSENT, REMEDY_NONE, NULL},
+    {"TN006", RESULT_INVALID, REMEDY_NONE, NULL},
     {"XX", RESULT_CORRUPT, REMEDY_NONE, "look into the server's log"},
     {"22", RESULT_INVALID, REMEDY_NONE, NULL}, /* data exceptions: of what was sent */
     {"23", RESULT_CORRUPT, REMEDY_NONE, NULL}, /* constraints: the functions ask before they write */
+    {"42", RESULT_INVALID, REMEDY_NONE, NULL}, /* syntax and names: of what was sent */
     {"", RESULT_UNREACHABLE, REMEDY_NONE, NULL},
 };
 
@@ -113,18 +118,21 @@ static const char *or_none(const char *name)
     return name ? name : "";
 }
 
+enum result postgres_advise(const struct postgres_store *store, const char *advice, struct error *err)
+{
+    _cleanup_(mem_free) char *filled = advice_fill(
+        advice, or_none(store->pq->user(store->connection)), or_none(store->pq->db(store->connection)));
+
+    return error_remedy(err, "%s", filled);
+}
+
 enum result postgres_fail(
     const struct postgres_store *store, const char *sqlstate, const char *text, struct error *err)
 {
     const struct sqlstate_meaning *meaning = sqlstate_look_up(sqlstate);
     _cleanup_(text_done) struct text line = {0};
-    _cleanup_(mem_free) char *advice = NULL;
 
     text_add_printable(&line, text, strcspn(text, "\n"), false);
     error_set(err, meaning->result, 0, "%s: %s (SQLSTATE %s)", store->printable, line.bytes, sqlstate);
-    if (!meaning->advice)
-        return meaning->result;
-    advice = advice_fill(meaning->advice, or_none(store->pq->user(store->connection)),
-        or_none(store->pq->db(store->connection)));
-    return error_remedy(err, "%s", advice);
+    return meaning->advice ? postgres_advise(store, meaning->advice, err) : meaning->result;
 }

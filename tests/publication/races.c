@@ -238,6 +238,7 @@ static void a_living_publication_is_held_without_a_wait(void **state)
 /* ---- losers ---- */
 
 static const char *const LOSERS[][2] = {
+    {"SELECT result FROM tenure.evidence_put($1, $2, 'm', 'p', 'k', 'passed', true, true)", "retired"},
     {RENEW, "retired"},
     {RENEW_MANY, "retired"},
     {PUBLICATION_BEGIN, "!TN003"},
@@ -248,7 +249,6 @@ static const char *const LOSERS[][2] = {
     {"SELECT result FROM tenure.settle($1, $2, 'passed', 'nonce')", "retired"},
     {"SELECT result FROM tenure.settle_ask($1, $2, 'nonce')", "retired"},
     {"SELECT result FROM tenure.bind($1, $2)", "retired"},
-    {"SELECT result FROM tenure.evidence_put($1, $2, 'm', 'p', 'k', 'passed', true, true)", "retired"},
 };
 
 static void all_refused(struct places *w, struct session *session, const struct claim *loser)

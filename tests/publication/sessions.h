@@ -63,12 +63,13 @@ void assert_outcome(
 #define FINISH(session, expected)                                                                            \
     assert_outcome(finish(session), expected, (session)->name, "(what it waited with)", __FILE__, __LINE__)
 
-/* A step that must be refused, and must change nothing. */
+/* A step that must be refused, and must change nothing: of the two, what is stored is looked at first. */
 #define REFUSAL(w, session, expected, sql, claim)                                                            \
     do {                                                                                                     \
         _cleanup_(mem_free) char *before_ = places_dump(w);                                                  \
-        STEP(session, expected, sql, claim);                                                                 \
+        char *got_ = outcome(session, sql, claim);                                                           \
         assert_true(places_same(w, before_));                                                                \
+        assert_outcome(got_, expected, (session)->name, sql, __FILE__, __LINE__);                            \
     } while (0)
 
 /* ---- looking, and the clock ---- */

@@ -5,6 +5,7 @@
 #ifndef ATTEMPTS_STORE_PRIVATE_H
 #define ATTEMPTS_STORE_PRIVATE_H
 
+#include "attempts/publication.h"
 #include "attempts/store.h"
 #include "base/failpoint.h"
 
@@ -42,6 +43,9 @@ struct store_ops {
         struct store *store, const struct proof_query *query, struct proof *ret, struct error *err);
     enum result (*history)(
         struct store *store, const char *attempt_id, struct history *ret, struct error *err);
+    /* Of a store that shares its database with the application; NULL: of no such store. */
+    enum result (*publication_begin)(struct store *store, const struct credential *credential,
+        struct publication **ret, struct error *err);
 };
 
 struct store {
@@ -75,6 +79,8 @@ _must_use_ enum result store_postgres_open(const struct store_options *options, 
 enum result store_fail_unknown(const char *where, struct error *err);
 /* HELD, in the words that every store has. */
 enum result store_fail_held(const struct attempt *holder, const char *subject, struct error *err);
+/* INVALID: this store lies beside the application's rows, not among them. */
+enum result store_fail_rows(struct error *err);
 /* NEWER. `where` names the store. */
 enum result store_fail_newer(const char *where, int64_t version, int64_t known, struct error *err);
 

@@ -111,6 +111,17 @@ static enum result id_check(const char *id, struct error *err)
     return RESULT_OK;
 }
 
+static enum result row_check(const struct reservation *reservation, struct error *err)
+{
+    const struct row_source *row = reservation->row;
+
+    if (reservation->kind != KIND_PUBLICATION || reservation->subject_count)
+        return error_set(err, RESULT_INVALID, 0, "only a publication claims a row, and nothing beside it");
+    if (!row->table || !row->table[0] || !row->key || !row->key[0] || !row->value)
+        return error_set(err, RESULT_INVALID, 0, "a row is named by its table, a column and a value");
+    return RESULT_OK;
+}
+
 static enum result reservation_check(const struct reservation *reservation, struct error *err)
 {
     struct lease_terms terms = {.ttl_ms = reservation->ttl_ms};
@@ -122,6 +133,8 @@ static enum result reservation_check(const struct reservation *reservation, stru
         return error_set(err, RESULT_INVALID, 0, "a reservation needs its executor");
     if (r == RESULT_OK && reservation->kind >= ATTEMPT_KIND_MAX)
         return error_set(err, RESULT_INVALID, 0, "a reservation needs its kind");
+    if (r == RESULT_OK && reservation->row)
+        r = row_check(reservation, err);
     return r == RESULT_OK ? subjects_check(reservation->subjects, reservation->subject_count, err) : r;
 }
 
@@ -166,6 +179,8 @@ enum result store_reserve(struct store *store, struct reservation *reservation, 
 {
     enum result r = reservation_check(reservation, err);
 
+    if (r == RESULT_OK && reservation->row && !store->ops->publication_begin)
+        return store_fail_rows(err);
     return r == RESULT_OK ? store->ops->reserve(store, reservation, ret, ret_holder, err) : r;
 }
 

@@ -72,6 +72,14 @@ _must_use_ enum result store_migrate(struct store *store, struct error *err);
 
 /* ---- the life of an attempt ---- */
 
+/* One row of the application, which a publication claims beside its attempt. Borrowed strings. */
+struct row_source {
+    const char *table;       /* as in SQL: schema.table, quoted where it must be */
+    const char *key;         /* name of a column that identifies the row */
+    const char *value;       /* its value, as text */
+    const char *soft_delete; /* column: true, or not null, means gone; NULL: rows are only ever deleted */
+};
+
 struct reservation {
     struct credential
         credential; /* id and token, made by reservation_init; the fence is filled in by the store */
@@ -79,6 +87,9 @@ struct reservation {
     const char *repository;
     const char *const *subjects; /* any order; made unique and sorted by the store */
     size_t subject_count;
+    /* KIND_PUBLICATION: the row to claim; the store names its subject itself, `subjects` stay empty. NULL:
+     * none. */
+    const struct row_source *row;
     const struct executor *executor;
     const char *journal_handle, *journal_path;
     int64_t ttl_ms;
@@ -89,7 +100,8 @@ void reservation_init(struct reservation *reservation, const struct clock *clock
 
 /* OK: `ret` is the record and credential.fence is set. HELD: `ret_holder` is the holder of the first held
  * subject. Repeating a reserve with the same id and token is answered OK by its own row, with no second
- * fence. */
+ * fence. With a row: ABSENT when it does not exist or is soft-deleted, INVALID where rows cannot be
+ * claimed. */
 _must_use_ enum result store_reserve(struct store *store, struct reservation *reservation,
     struct attempt *ret, struct attempt *ret_holder, struct error *err);
 

@@ -44,6 +44,10 @@ struct postgres_store {
     int64_t backoff_ms; /* of the last reconnection; decorrelated jitter grows it, success resets it */
 };
 struct postgres_store *postgres_of(struct store *store);
+/* Not connected, and nothing looked at. */
+struct postgres_store *postgres_new(
+    const struct store_options *options, const struct libpq *pq, enum store_access access);
+void postgres_cleanup(struct postgres_store **store);
 
 /* ---- store_postgres_libpq.c ---- */
 
@@ -56,7 +60,7 @@ struct postgres_store *postgres_of(struct store *store);
     X(connectPoll)                                                                                           \
     X(finish)                                                                                                \
     X(status)                                                                                                \
-    X(transactionStatus)                                                                                                \
+    X(transactionStatus)                                                                                     \
     X(socket)                                                                                                \
     X(user)                                                                                                  \
     X(db)                                                                                                    \
@@ -67,7 +71,7 @@ struct postgres_store *postgres_of(struct store *store);
     X(sendQuery)                                                                                             \
     X(sendQueryParams)                                                                                       \
     X(putCopyData)                                                                                           \
-    X(putCopyEnd)                                                                                       \
+    X(putCopyEnd)                                                                                            \
     X(flush)                                                                                                 \
     X(consumeInput)                                                                                          \
     X(isBusy)                                                                                                \
@@ -77,7 +81,7 @@ struct postgres_store *postgres_of(struct store *store);
     X(freeCancel)                                                                                            \
     X(clear)                                                                                                 \
     X(resultStatus)                                                                                          \
-    X(cmdStatus)                                                                                          \
+    X(cmdStatus)                                                                                             \
     X(resultErrorField)                                                                                      \
     X(ntuples)                                                                                               \
     X(nfields)                                                                                               \
@@ -206,6 +210,9 @@ enum exchange {
  * answered with the connection in its state. */
 enum exchange postgres_exchange(struct postgres_store *store, const char *sql,
     const struct parameter *parameters, size_t count, int64_t until_ms, PGresult **ret);
+/* Connects, also when a connection that was there has gone while nothing was asked. */
+_must_use_ enum result postgres_connect_alive(
+    struct postgres_store *store, int64_t until_ms, struct error *err);
 /* Sends what libpq holds; takes the results of what was sent before, as postgres_exchange() does. */
 enum exchange postgres_flush(struct postgres_store *store, int64_t until_ms);
 enum exchange postgres_results(struct postgres_store *store, int64_t until_ms, PGresult **ret);

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attempts/store_postgres-private.h"
+#include "attempts/publication-private.h"
 #include "base/memory.h"
 
 struct postgres_store *postgres_of(struct store *store)
@@ -21,7 +21,7 @@ static void postgres_close(struct store *base)
     free(store);
 }
 
-static void postgres_cleanup(struct postgres_store **store)
+void postgres_cleanup(struct postgres_store **store)
 {
     if (*store)
         postgres_close(&(*store)->store);
@@ -59,9 +59,10 @@ static const struct store_ops POSTGRES_OPS = {
     .evidence_latest = postgres_evidence_latest,
     .proof_find = postgres_proof_find,
     .history = postgres_history,
+    .publication_begin = postgres_publication_begin,
 };
 
-static struct postgres_store *postgres_new(
+struct postgres_store *postgres_new(
     const struct store_options *options, const struct libpq *pq, enum store_access access)
 {
     struct postgres_store *store = mem_alloc(sizeof *store);

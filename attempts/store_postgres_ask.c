@@ -18,14 +18,6 @@ struct statement {
     bool script; /* several statements, no parameters */
 };
 
-/* How an exchange ended. LOST and SILENT: whether the statement was committed is not known. */
-enum exchange {
-    EXCHANGE_ANSWERED,
-    EXCHANGE_LOST,   /* the connection */
-    EXCHANGE_SILENT, /* no answer in time, nor to its cancellation */
-    EXCHANGE_ENDED,  /* likewise, after the caller ended the wait */
-};
-
 /* ---- sending ---- */
 
 static bool statement_send(struct postgres_store *store, const struct statement *statement)
@@ -99,11 +91,19 @@ static enum wait_end await_input(struct postgres_store *store, int64_t until_ms,
     return WAIT_READY;
 }
 
+static bool is_copy(const struct postgres_store *store, const PGresult *result)
+{
+    ExecStatusType status = store->pq->resultStatus(result);
+
+    return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
 static bool is_failure(const struct postgres_store *store, const PGresult *result)
 {
     ExecStatusType status = store->pq->resultStatus(result);
 
-    return status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK && status != PGRES_EMPTY_QUERY;
+    return status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK && status != PGRES_EMPTY_QUERY &&
+           !is_copy(store, result);
 }
 
 /* Takes all results up to the end of the statement, and keeps the first that failed, or the last. */
@@ -124,6 +124,8 @@ static enum wait_end await_results(
         }
         result_cleanup(kept);
         *kept = next;
+        if (is_copy(store, next)) /* it is answered so until the COPY is over */
+            return WAIT_READY;
     }
 }
 
@@ -173,7 +175,7 @@ static bool last_word(struct postgres_store *store, PGresult **kept)
 
 /* ---- one exchange ---- */
 
-static const char *sqlstate_of(const struct postgres_store *store, const PGresult *result)
+const char *postgres_sqlstate(const struct postgres_store *store, const PGresult *result)
 {
     return is_failure(store, result) ? store->pq->resultErrorField(result, PG_DIAG_SQLSTATE) : "00000";
 }
@@ -188,7 +190,7 @@ static enum exchange exchange_end(struct postgres_store *store, enum wait_end en
         return end == WAIT_ENDED ? EXCHANGE_ENDED : EXCHANGE_SILENT;
     }
     /* libpq makes a result of its own, without an SQLSTATE, of a connection that broke. */
-    lost = lost || !*kept || !sqlstate_of(store, *kept);
+    lost = lost || !*kept || !postgres_sqlstate(store, *kept);
     if (lost || given_up)
         postgres_disconnect(store);
     return lost ? EXCHANGE_LOST : EXCHANGE_ANSWERED;
@@ -219,6 +221,39 @@ static enum exchange exchange(
     return done;
 }
 
+enum exchange postgres_exchange(struct postgres_store *store, const char *sql,
+    const struct parameter *parameters, size_t count, int64_t until_ms, PGresult **ret)
+{
+    const struct statement statement = {.sql = sql, .parameters = parameters, .count = count};
+
+    return exchange(store, &statement, until_ms, ret);
+}
+
+enum exchange postgres_flush(struct postgres_store *store, int64_t until_ms)
+{
+    bool lost = false;
+    enum wait_end end = await_flush(store, until_ms, &lost);
+
+    if (end == WAIT_READY && !lost)
+        return EXCHANGE_ANSWERED;
+    if (end != WAIT_READY)
+        statement_cancel(store);
+    postgres_disconnect(store);
+    return lost ? EXCHANGE_LOST : end == WAIT_ENDED ? EXCHANGE_ENDED : EXCHANGE_SILENT;
+}
+
+enum exchange postgres_results(struct postgres_store *store, int64_t until_ms, PGresult **ret)
+{
+    _cleanup_(result_cleanup) PGresult *kept = NULL;
+    bool lost = false;
+    enum wait_end end = await_results(store, patience_until(store, until_ms), &kept, &lost);
+    enum exchange done = exchange_end(store, end, lost, &kept);
+
+    if (done == EXCHANGE_ANSWERED)
+        *ret = STEAL(kept);
+    return done;
+}
+
 /* ---- what became of it ---- */
 
 enum result postgres_lose(struct postgres_store *store, struct error *err)
@@ -227,7 +262,7 @@ enum result postgres_lose(struct postgres_store *store, struct error *err)
     return store_fail_unknown(store->printable, err);
 }
 
-static enum result fail_lost(
+enum result postgres_fail_lost(
     const struct postgres_store *store, enum exchange exchange, int64_t from_ms, struct error *err)
 {
     char waited[DURATION_TEXT_SIZE];
@@ -262,14 +297,14 @@ static enum result try_once(struct postgres_store *store, const struct statement
 
     *ret_remedy = REMEDY_LOST;
     if (end != EXCHANGE_ANSWERED)
-        return fail_lost(store, end, from_ms, err);
+        return postgres_fail_lost(store, end, from_ms, err);
     *ret_remedy = REMEDY_NONE;
     if (!is_failure(store, result)) {
         store->backoff_ms = 0;
         *ret = STEAL(result);
         return RESULT_OK;
     }
-    sqlstate = sqlstate_of(store, result);
+    sqlstate = postgres_sqlstate(store, result);
     *ret_remedy = sqlstate_look_up(sqlstate)->remedy;
     r = fail_answer(store, result, sqlstate, err);
     if (*ret_remedy == REMEDY_RECONNECT || *ret_remedy == REMEDY_LOST)
@@ -283,6 +318,13 @@ static enum result give_up(struct postgres_store *store, bool unknown, struct er
     return unknown ? postgres_lose(store, err) : error_move(err, why);
 }
 
+enum result postgres_connect_alive(struct postgres_store *store, int64_t until_ms, struct error *err)
+{
+    if (store->connection && !connection_lives(store))
+        postgres_disconnect(store);
+    return postgres_connect(store, until_ms, err);
+}
+
 enum result postgres_ask(struct postgres_store *store, enum repetition repetition, const char *sql,
     const struct parameter *parameters, size_t count, PGresult **ret, struct error *err)
 {
@@ -294,9 +336,7 @@ enum result postgres_ask(struct postgres_store *store, enum repetition repetitio
         _cleanup_(error_done) struct error why = {0};
         enum remedy remedy = REMEDY_NONE;
         enum result r = RESULT_OK;
-        if (store->connection && !connection_lives(store))
-            postgres_disconnect(store);
-        r = postgres_connect(store, until_ms, &why);
+        r = postgres_connect_alive(store, until_ms, &why);
         if (r == RESULT_OK)
             r = try_once(store, &statement, until_ms, ret, &remedy, &why);
         if (r == RESULT_OK)

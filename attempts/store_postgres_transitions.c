@@ -2,7 +2,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "attempts/store_postgres-private.h"
+#include "attempts/publication-private.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "generated/attempts_sql.h"
@@ -17,7 +17,7 @@ static void json_cleanup(struct json_object **json)
 /* The first in the order of the store, of those asked for. */
 static const char *subject_held(const struct reservation *reservation, const struct attempt *holder)
 {
-    const char *first = NULL;
+    const char *first = reservation->row && holder->subject_count ? holder->subjects[0] : NULL;
 
     for (size_t i = 0; i < reservation->subject_count; i++) {
         const char *subject = reservation->subjects[i];
@@ -61,17 +61,21 @@ enum result postgres_reserve(struct store *base, struct reservation *reservation
 
     for (size_t i = 0; i < reservation->subject_count; i++)
         array_add(&subjects, reservation->subjects[i]);
-    r = POSTGRES_WRITE("reserve", store,
-        postgres_call(store, REPEATABLE, SQL_POSTGRES_RESERVE,
-            PARAMETERS(parameter_schema(), parameter_text(credential->attempt_id),
-                parameter_bytes(credential->token, TOKEN_BYTES),
-                parameter_text(attempt_kind_name(reservation->kind)), parameter_text(array_text(&subjects)),
-                parameter_text(json_object_to_json_string_ext(executor, JSON_C_TO_STRING_PLAIN)),
-                parameter_text(reservation->repository), parameter_text(reservation->journal_handle),
-                parameter_text(reservation->executor->host), parameter_text(reservation->journal_path),
-                parameter_text(ttl), parameter_boolean(reservation->bind_if_clear)),
-            &result, err),
-        err);
+    if (reservation->row)
+        r = postgres_claim(store, reservation, &result, err);
+    else
+        r = POSTGRES_WRITE("reserve", store,
+            postgres_call(store, REPEATABLE, SQL_POSTGRES_RESERVE,
+                PARAMETERS(parameter_schema(), parameter_text(credential->attempt_id),
+                    parameter_bytes(credential->token, TOKEN_BYTES),
+                    parameter_text(attempt_kind_name(reservation->kind)),
+                    parameter_text(array_text(&subjects)),
+                    parameter_text(json_object_to_json_string_ext(executor, JSON_C_TO_STRING_PLAIN)),
+                    parameter_text(reservation->repository), parameter_text(reservation->journal_handle),
+                    parameter_text(reservation->executor->host), parameter_text(reservation->journal_path),
+                    parameter_text(ttl), parameter_boolean(reservation->bind_if_clear)),
+                &result, err),
+            err);
     if (r != RESULT_OK && r != RESULT_HELD)
         return r;
     return reserve_answer(store, result, r, reservation, ret, ret_holder, err);

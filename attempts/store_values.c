@@ -82,6 +82,12 @@ enum result store_fail_held(const struct attempt *holder, const char *subject, s
     return error_set(err, RESULT_HELD, 0, "%s is held by %s of %s", subject, attempt_name(holder), owner);
 }
 
+enum result store_fail_rows(struct error *err)
+{
+    error_set(err, RESULT_INVALID, 0, "the embedded store cannot claim rows: it is not in their database");
+    return error_remedy(err, "name the database of the row: --store postgresql://HOST/DATABASE");
+}
+
 enum result store_fail_newer(const char *where, int64_t version, int64_t known, struct error *err)
 {
     error_set(err, RESULT_NEWER, 0,

@@ -385,6 +385,8 @@ static size_t places(const struct run *run)
 /* Starts what can be started now. BUSY is not an error: the gate is closed, and opens with an event. */
 static enum result start_ready(struct run *run, struct error *err)
 {
+    const size_t most = places(run); /* asks the kernel: not for each of a thousand producers */
+    size_t running = count_state(run, STEP_RUNNING);
     for (size_t n = 0; n < run->config.producer_count && may_start_more(run); n++) {
         size_t index = run->config.order[n];
         struct step *step = &run->steps[index];
@@ -393,9 +395,10 @@ static enum result start_ready(struct run *run, struct error *err)
         enum readiness ready = readiness(run, step);
         if (ready == STEP_NEVER)
             step->state = STEP_DROPPED;
-        if (ready != STEP_READY || count_state(run, STEP_RUNNING) >= places(run))
+        if (ready != STEP_READY || running >= most)
             continue;
         enum result r = begin_step(run, index, err);
+        running += step->state == STEP_RUNNING;
         if (r == RESULT_BUSY || r == RESULT_INTERRUPTED) {
             error_done(err);
             return RESULT_OK;

@@ -205,13 +205,14 @@ static enum result begin(struct run *run, struct error *err)
 static enum result work(struct run *run, struct error *err)
 {
     supervisor_progress(hold_supervisor(run->hold), "planning", 0, 0);
-    enum result r = schedule_look(run, err);
-    if (r == RESULT_OK)
-        r = plan_make(run, hold_store(run->hold), err);
+    enum result r = plan_make(run, hold_store(run->hold), err);
     if (r == RESULT_OK)
         r = plan_record(run, err);
     if (r == RESULT_OK)
         r = hold_bind(run->hold, run->demand, err);
+    /* The plan speaks of the candidate, not of the work tree; planning and the store may take their time. */
+    if (r == RESULT_OK)
+        r = schedule_look(run, err);
     if (r == RESULT_OK)
         r = schedule_run(run, err);
     if (r == RESULT_OK && !run->failed &&

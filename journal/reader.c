@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "journal/reader-private.h"
 
-#define CHUNK_BYTES (32 * 1024)
+#define CHUNK_BYTES (16 * 1024)
 
 struct journal_reader {
     int fd;

@@ -13,6 +13,8 @@
 #include "journal/journal-private.h"
 #include "journal/reader-private.h"
 
+#define TORN_LIMIT_BYTES (FORMAT_RECORD_LIMIT + 64) /* a record and what goes before it */
+
 static enum result reopen_lock(struct journal *journal, const char *path, struct error *err)
 {
     enum result r = journal_file_open(path, O_RDWR, &journal->fd, err);
@@ -46,8 +48,8 @@ static enum result reopen_permit(
 /* Saves the bytes of an incomplete last record beside the journal, then takes them off. */
 static enum result torn_cut(struct journal *journal, int64_t offset, struct error *err)
 {
-    char bytes[FORMAT_RECORD_LIMIT + 64];
-    ssize_t length = pread(journal->fd, bytes, sizeof(bytes), offset);
+    _cleanup_(mem_free) char *bytes = mem_resize(NULL, TORN_LIMIT_BYTES, 1);
+    ssize_t length = pread(journal->fd, bytes, TORN_LIMIT_BYTES, offset);
     if (length < 0)
         return error_errno(err, errno, "cannot read the journal %s", journal->path);
     _cleanup_(mem_free) char *saved = mem_format("%s.torn-%lld-%lld", journal->path, (long long)offset,

@@ -51,9 +51,9 @@ static void source_stop(struct capture *capture)
 /* Reads up to `limit` bytes of what the pipe holds. */
 static void pipe_take(struct capture *capture, size_t limit)
 {
-    char bytes[READ_BYTES];
+    _cleanup_(mem_free) char *bytes = mem_resize(NULL, READ_BYTES, 1);
     while (limit > 0) {
-        ssize_t got = read(capture->fd, bytes, limit < sizeof(bytes) ? limit : sizeof(bytes));
+        ssize_t got = read(capture->fd, bytes, limit < READ_BYTES ? limit : READ_BYTES);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == EAGAIN)

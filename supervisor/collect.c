@@ -207,9 +207,9 @@ static void complaint_take(struct program *program, const char *bytes, size_t le
 /* Reads at most `limit` bytes of what a pipe holds. Closes it at its end. */
 static enum result pipe_read(struct program *program, int *fd, size_t limit, struct error *err)
 {
-    char bytes[READ_BYTES];
+    _cleanup_(mem_free) char *bytes = mem_resize(NULL, READ_BYTES, 1);
     while (*fd >= 0 && limit > 0) {
-        ssize_t got = read(*fd, bytes, limit < sizeof(bytes) ? limit : sizeof(bytes));
+        ssize_t got = read(*fd, bytes, limit < READ_BYTES ? limit : READ_BYTES);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == EAGAIN)

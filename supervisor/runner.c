@@ -60,8 +60,8 @@ static void keep(struct piped *piped, int index, const char *bytes, size_t lengt
 /* Reads once, at most `limit` bytes; how many there were. Closes at the end. */
 static size_t take(struct piped *piped, int index, size_t limit)
 {
-    char chunk[CHUNK_BYTES];
-    ssize_t n = read(piped->fds[index], chunk, limit < sizeof(chunk) ? limit : sizeof(chunk));
+    _cleanup_(mem_free) char *chunk = mem_resize(NULL, CHUNK_BYTES, 1);
+    ssize_t n = read(piped->fds[index], chunk, limit < CHUNK_BYTES ? limit : CHUNK_BYTES);
     if (n > 0)
         keep(piped, index, chunk, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))

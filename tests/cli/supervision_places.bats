@@ -116,3 +116,17 @@ moved() { # moved WORDS: the end is exit 6, with these words and a named verdict
     [ ! -e "$HOME/ran" ]
     assert_says "directory"
 }
+
+@test "S8: a stack of 128 KiB is enough, with a deep tree of outputs, too" {
+    local deep
+    deep=$(printf 'd/%.0s' {1..90})
+    producers tree="mkdir -p out/$deep && echo x >out/${deep}x && head -c 2000000 /dev/zero" needy='test -d out'
+    jq '.producers.tree.outputs = ["out"] | .producers.needy.needs = ["tree"]' tenure.json >"$SANDBOX/t" && cp "$SANDBOX/t" tenure.json
+    echo out >.gitignore
+    commit_all
+    run sh -c 'ulimit -s 128; "$TENURE" done'
+    assert_exit 0
+    run sh -c 'ulimit -s 128; for words in status log attach verify proof "done" "store status" "done --rerun" "run --subject x -- true" "journal prune"; do
+        "$TENURE" $words || { echo "$words: $?"; exit 1; }; done'
+    assert_exit 0
+}

@@ -7,6 +7,8 @@
  *     store_postgres.c              opening, closing, the table of functions
  *     store_postgres_libpq.c        libpq, loaded when first needed: it costs 11 ms of start-up
  *     store_postgres_parameters.c   what goes into a statement
+ *     store_postgres_address.c      what the URL says, host by host
+ *     store_postgres_resolve.c      names of hosts, within a deadline
  *     store_postgres_connection.c   connecting, host by host; waiting; again after a loss
  *     store_postgres_ask.c          one statement and its answer, within a deadline
  *     store_postgres_sqlstate.c     what an SQLSTATE means for the caller: one table
@@ -155,6 +157,54 @@ struct parameter parameter_bytes(const void *bytes, size_t length); /* bytea */
 /* An array in the text form, element by element: array_add() ..., then array_text(). */
 void array_add(struct text *array, const char *element); /* NULL gives null */
 const char *array_text(struct text *array);              /* closes it; lives as long as the text */
+
+/* ---- store_postgres_address.c ---- */
+
+/* What the URL says, and of the environment what it leaves open. */
+struct address {
+    const struct libpq *pq;
+    PQconninfoOption *given, *defaults;
+    size_t given_count;
+    bool whole; /* left to libpq in one piece, however many hosts it names */
+};
+_must_use_ enum result address_read(
+    const struct postgres_store *store, struct address *ret, struct error *err);
+void address_done(struct address *address);
+size_t address_hosts(const struct address *address);
+/* What the address itself grants a host (connect_timeout); 0 when it says nothing. */
+int64_t address_patience_ms(const struct address *address);
+
+/* One host; NULL is libpq's default. */
+struct host {
+    char *name, *number, *port;
+};
+void address_host(const struct address *address, size_t index, struct host *ret);
+void host_done(struct host *host);
+
+/* "a,,c" has three items, of which the second is NULL; one that stands alone is everybody's. */
+size_t list_count(const char *list);
+char *list_item(const char *list, size_t index); /* owned by the caller */
+
+/* The parameters of one connection, in libpq's form; they borrow from address and host. */
+struct postgres_settings {
+    const char **keywords, **values;
+    size_t count;
+};
+void postgres_settings_make(const struct address *address, const struct host *host, enum store_access access,
+    struct postgres_settings *ret);
+void postgres_settings_done(struct postgres_settings *settings);
+
+/* ---- store_postgres_resolve.c ---- */
+
+struct numbers {
+    char **items;
+    size_t count;
+};
+/* The addresses of a host, none when libpq needs no help with it. UNREACHABLE; `ret_again`: worth another
+ * try. */
+_must_use_ enum result host_resolve(struct postgres_store *store, const struct host *host, int64_t until_ms,
+    struct numbers *ret, bool *ret_again, struct error *err);
+void numbers_done(struct numbers *numbers);
 
 /* ---- store_postgres_connection.c ---- */
 

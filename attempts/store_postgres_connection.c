@@ -68,158 +68,7 @@ void postgres_disconnect(struct postgres_store *store)
         store->pq->finish(STEAL(store->connection));
 }
 
-/* ---- the address ---- */
-
-/* What the address says, and of the environment what it leaves open. */
-struct address {
-    const struct libpq *pq;
-    PQconninfoOption *given, *defaults;
-    size_t given_count;
-};
-
-static void address_done(struct address *address)
-{
-    if (address->given)
-        address->pq->conninfoFree(address->given);
-    if (address->defaults)
-        address->pq->conninfoFree(address->defaults);
-}
-
-/* libpq's own words are not used: they would quote the address with its password. */
-static enum result address_read(const struct postgres_store *store, struct address *ret, struct error *err)
-{
-    ret->pq = store->pq;
-    ret->given = store->pq->conninfoParse(store->url, NULL);
-    if (!ret->given) {
-        error_set(err, RESULT_INVALID, 0, "%s: not an address that PostgreSQL understands", store->printable);
-        return error_remedy(err, "write postgresql://[USER@]HOST[:PORT]/DATABASE[?PARAMETER=VALUE], with "
-                                 "special characters as %%XX");
-    }
-    ret->defaults = store->pq->conndefaults();
-    while (ret->given[ret->given_count].keyword)
-        ret->given_count++;
-    return RESULT_OK;
-}
-
-static const char *option_value(const PQconninfoOption *options, const char *keyword)
-{
-    for (const PQconninfoOption *option = options; option && option->keyword; option++)
-        if (strcmp(option->keyword, keyword) == 0 && option->val && option->val[0])
-            return option->val;
-    return NULL;
-}
-
-static const char *address_value(const struct address *address, const char *keyword)
-{
-    const char *given = option_value(address->given, keyword);
-
-    return given ? given : option_value(address->defaults, keyword);
-}
-
-static size_t list_count(const char *list)
-{
-    size_t count = 1;
-
-    for (const char *at = list; at && *at; at++)
-        count += *at == ',';
-    return count;
-}
-
-/* Of "a,,c"; one that stands alone is everybody's. NULL for an empty one: libpq's default. */
-static char *list_item(const char *list, size_t index)
-{
-    size_t length = 0;
-
-    if (!list)
-        return NULL;
-    if (list_count(list) == 1)
-        index = 0;
-    for (; index && *list; index--)
-        list += strcspn(list, ",") + 1;
-    length = strcspn(list, ",");
-    return length ? mem_format("%.*s", (int)length, list) : NULL;
-}
-
-/* A pass over all hosts that comes back to the first cannot be cut into single ones. */
-static size_t address_hosts(const struct address *address)
-{
-    const char *wish = address_value(address, "target_session_attrs");
-    size_t names = list_count(address_value(address, "host"));
-    size_t numbers = list_count(address_value(address, "hostaddr"));
-
-    if (wish && strcmp(wish, "prefer-standby") == 0)
-        return 1;
-    return names > numbers ? names : numbers;
-}
-
 /* ---- one host ---- */
-
-struct settings {
-    const char **keywords, **values;
-    size_t count;
-    char *owned[3]; /* host, hostaddr, port */
-};
-
-static void settings_done(struct settings *settings)
-{
-    free(settings->keywords);
-    free(settings->values);
-    for (size_t i = 0; i < ARRAY_SIZE(settings->owned); i++)
-        free(settings->owned[i]);
-}
-
-static void settings_add(struct settings *settings, const char *keyword, const char *value)
-{
-    if (!value)
-        return;
-    settings->keywords[settings->count] = keyword;
-    settings->values[settings->count++] = value;
-}
-
-/* What the address does not say. A dead peer is noticed within half a minute also while nothing is asked;
- * `options` is not used, which poolers refuse. */
-static const struct {
-    const char *keyword, *value;
-} OURS[] = {
-    {"fallback_application_name", "tenure"},
-    {"keepalives_idle", "10"},
-    {"keepalives_interval", "5"},
-    {"keepalives_count", "3"},
-    {"tcp_user_timeout", "10000"},
-};
-
-/* Given once for each host. */
-static const char *const LISTS[] = {"host", "hostaddr", "port"};
-
-static bool is_list(const char *keyword)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(LISTS); i++)
-        if (strcmp(keyword, LISTS[i]) == 0)
-            return true;
-    return false;
-}
-
-static void settings_make(const struct postgres_store *store, const struct address *address, size_t index,
-    size_t hosts, struct settings *ret)
-{
-    size_t room = address->given_count + ARRAY_SIZE(OURS) + ARRAY_SIZE(LISTS) + 3;
-
-    ret->keywords = mem_alloc(room * sizeof *ret->keywords);
-    ret->values = mem_alloc(room * sizeof *ret->values);
-    for (size_t i = 0; i < address->given_count; i++)
-        if (hosts == 1 || !is_list(address->given[i].keyword))
-            settings_add(ret, address->given[i].keyword, address->given[i].val);
-    for (size_t i = 0; hosts > 1 && i < ARRAY_SIZE(LISTS); i++) {
-        ret->owned[i] = list_item(address_value(address, LISTS[i]), index);
-        settings_add(ret, LISTS[i], ret->owned[i]);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(OURS); i++)
-        if (!address_value(address, OURS[i].keyword))
-            settings_add(ret, OURS[i].keyword, OURS[i].value);
-    settings_add(ret, "client_encoding", "UTF8");
-    if (!address_value(address, "target_session_attrs"))
-        settings_add(ret, "target_session_attrs", store->access == STORE_READ ? "any" : "read-write");
-}
 
 static void ignore_notice(void *context _unused_, const PGresult *notice _unused_) {}
 
@@ -274,16 +123,16 @@ static enum wait_end connection_poll(
     return end;
 }
 
-static enum result host_connect(struct postgres_store *store, const struct address *address, size_t index,
-    size_t hosts, int64_t until_ms, bool *ret_again, struct error *err)
+static enum result number_connect(struct postgres_store *store, const struct address *address,
+    const struct host *host, int64_t until_ms, bool *ret_again, struct error *err)
 {
-    _cleanup_(settings_done) struct settings settings = {0};
+    _cleanup_(postgres_settings_done) struct postgres_settings settings = {0};
     PostgresPollingStatusType step = PGRES_POLLING_FAILED;
     int64_t from_ms = real_ms();
     enum wait_end end = WAIT_READY;
     enum result r = RESULT_OK;
 
-    settings_make(store, address, index, hosts, &settings);
+    postgres_settings_make(address, host, store->access, &settings);
     store->connection = store->pq->connectStartParams(settings.keywords, settings.values, 0);
     store->pq->setErrorVerbosity(store->connection, PQERRORS_VERBOSE);
     store->pq->setNoticeReceiver(store->connection, ignore_notice, NULL);
@@ -301,16 +150,37 @@ static enum result host_connect(struct postgres_store *store, const struct addre
     return r;
 }
 
-/* ---- all of them ---- */
-
-/* What the address itself grants a host, in whole seconds; 0: nothing is said. */
-static int64_t address_patience_ms(const struct address *address)
+static int64_t share_until(int64_t until_ms, size_t left)
 {
-    const char *seconds = address_value(address, "connect_timeout");
-    int64_t parsed = 0;
+    int64_t now_ms = real_ms();
 
-    return seconds && text_parse_int(seconds, 1, INT32_MAX, &parsed) ? parsed * MS_PER_S : 0;
+    return now_ms + (until_ms - now_ms) / (int64_t)left;
 }
+
+/* A name may stand for several numbers: each is tried, in the resolver's order. */
+static enum result host_connect(struct postgres_store *store, const struct address *address,
+    struct host *host, int64_t until_ms, bool *ret_again, struct error *err)
+{
+    _cleanup_(numbers_done) struct numbers numbers = {0};
+    bool again = false;
+    enum result r = host_resolve(store, host, until_ms, &numbers, ret_again, err);
+
+    if (r != RESULT_OK)
+        return r;
+    if (numbers.count == 0)
+        return number_connect(store, address, host, until_ms, ret_again, err);
+    for (size_t i = 0; i < numbers.count; i++) {
+        free(host->number);
+        host->number = mem_string(numbers.items[i]);
+        r = number_connect(store, address, host, share_until(until_ms, numbers.count - i), &again, err);
+        if (r == RESULT_OK || r == RESULT_BUSY)
+            return r;
+        *ret_again |= again;
+    }
+    return r;
+}
+
+/* ---- all of them ---- */
 
 static enum result hosts_connect(struct postgres_store *store, const struct address *address,
     int64_t until_ms, bool *ret_again, struct error *err)
@@ -318,14 +188,15 @@ static enum result hosts_connect(struct postgres_store *store, const struct addr
     size_t hosts = address_hosts(address);
     int64_t patience_ms = address_patience_ms(address);
     enum result r = RESULT_UNREACHABLE;
-    bool again = false;
 
-    *ret_again = false;
     for (size_t i = 0; i < hosts; i++) {
-        int64_t now_ms = real_ms(), share_ms = (until_ms - now_ms) / (int64_t)(hosts - i);
-        if (patience_ms && share_ms > patience_ms)
-            share_ms = patience_ms;
-        r = host_connect(store, address, i, hosts, now_ms + share_ms, &again, err);
+        _cleanup_(host_done) struct host host = {0};
+        int64_t share_ms = share_until(until_ms, hosts - i), now_ms = real_ms();
+        bool again = false;
+        if (patience_ms && share_ms > now_ms + patience_ms)
+            share_ms = now_ms + patience_ms;
+        address_host(address, i, &host);
+        r = host_connect(store, address, &host, share_ms, &again, err);
         if (r == RESULT_OK || r == RESULT_BUSY)
             return r;
         *ret_again |= again;

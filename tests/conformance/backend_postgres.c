@@ -81,6 +81,18 @@ static void postgres_execute(const char *url, const char *sql)
     pg_run(db, sql);
 }
 
+static int64_t postgres_count(const char *url, const char *sql)
+{
+    _cleanup_(pg_close) PGconn *db = pg_connect(url);
+
+    return pg_number(db, sql);
+}
+
+static const char *const POSTGRES_BROKEN[] = {
+    "SELECT count(*) FROM attempt WHERE fence > (SELECT last_value FROM fence)",
+    NULL,
+};
+
 /* ---- the clock ---- */
 
 static void clock_install(PGconn *db, int64_t wall_ms)
@@ -171,6 +183,8 @@ const struct backend BACKEND_POSTGRES = {
     .dump = postgres_dump,
     .prepare = postgres_prepare,
     .execute = postgres_execute,
+    .count = postgres_count,
+    .broken = POSTGRES_BROKEN,
     .pass = postgres_pass,
     .restart = postgres_restart,
     .damage = postgres_damage,
@@ -187,6 +201,8 @@ const struct backend BACKEND_POOLER = {
     .dump = postgres_dump,
     .prepare = postgres_prepare,
     .execute = postgres_execute,
+    .count = postgres_count,
+    .broken = POSTGRES_BROKEN,
     .pass = postgres_pass,
     .restart = postgres_restart,
     .damage = postgres_damage,

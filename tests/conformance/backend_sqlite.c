@@ -52,6 +52,27 @@ static void sqlite_execute(const char *url, const char *sql)
     sqlite3_close(db);
 }
 
+static int64_t sqlite_count(const char *url, const char *sql)
+{
+    sqlite3 *db = database(url);
+    sqlite3_stmt *statement = NULL;
+    int64_t number = -1;
+
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+static const char *const SQLITE_BROKEN[] = {
+    "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
+    "SELECT count(*) FROM pragma_foreign_key_check",
+    "SELECT count(*) FROM attempt WHERE fence > (SELECT last FROM fence)",
+    NULL,
+};
+
 struct table {
     struct text *dump;
     const char *name;
@@ -157,6 +178,8 @@ const struct backend BACKEND_SQLITE = {
     .dump = sqlite_dump,
     .prepare = sqlite_prepare,
     .execute = sqlite_execute,
+    .count = sqlite_count,
+    .broken = SQLITE_BROKEN,
     .pass = sqlite_pass,
     .restart = sqlite_restart,
     .damage = sqlite_damage,

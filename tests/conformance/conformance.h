@@ -28,6 +28,8 @@ struct backend {
     void (*prepare)(
         struct world *world); /* what a test needs in a store just made: a clock, a removed guard */
     void (*execute)(const char *url, const char *sql);
+    int64_t (*count)(const char *url, const char *sql); /* the one number of a query */
+    const char *const *broken; /* queries of its own that must count nothing; ends with NULL */
     void (*pass)(struct world *world, int64_t ms); /* lets the store's clock go on */
     void (*restart)(
         struct world *world); /* the store is restored, or its server started, at the world's time */
@@ -70,6 +72,7 @@ typedef void (*child_fn)(struct world *world, int index, void *answer);
 void world_fork(struct world *world, int count, child_fn child, void *answers, size_t size_bytes);
 
 char *world_dump(struct world *world);
+void world_check_invariants(struct world *world);         /* what must hold in every store at every moment */
 bool world_same(struct world *world, const char *before); /* prints what differs */
 
 /* Runs a call that must be refused with `expected` and must change nothing. */
@@ -112,6 +115,7 @@ int test_recovery(void);
 int test_evidence(void);
 int test_contention(void);
 int test_races(void);
+int test_crashes(void);
 int test_sqlite(void);
 int test_sqlite_faults(void);
 int test_postgres_schema(void);

@@ -18,6 +18,7 @@ static const struct group {
     {"evidence", test_evidence, NULL},
     {"contention", test_contention, NULL},
     {"races", test_races, NULL},
+    {"crashes", test_crashes, NULL},
     {"place", test_sqlite, "sqlite"},
     {"faults", test_sqlite_faults, "sqlite"},
     {"schema", test_postgres_schema, "postgres"},

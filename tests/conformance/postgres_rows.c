@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "base/text.h"
 #include "tests/conformance/postgres.h"
 
@@ -292,6 +293,30 @@ static void asking_waits_for_the_commit_under_way(void **state)
     assert_call(s.waiter, "settle_ask", &mine, ", 'another'", "retired");
 }
 
+/* The server may have done it or not: nothing is known of any of them. */
+static void an_unknown_renewal_is_unconfirmed(void **state)
+{
+    struct world *world = *state;
+    struct credential mine = run(world, world->a, KIND_DONE, "a"),
+                      ended = run(world, world->a, KIND_DONE, "b");
+    struct renewal renewals[] = {{.credential = &mine}, {.credential = &ended}};
+
+    if (!failpoint_name(0))
+        skip();
+    OK(settle(world->a, &ended, ATTEMPT_FAILED));
+    for (size_t count = 1; count <= ARRAY_SIZE(renewals); count++) {
+        setenv("TENURE_FAILPOINT", "renew-before-commit:error", 1);
+        REFUSED(world, RESULT_UNKNOWN, store_renew(world->a, renewals, count, NULL));
+        unsetenv("TENURE_FAILPOINT");
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(renewals[i].result, RESULT_UNKNOWN);
+    }
+    OK(store_renew(world->a, renewals, ARRAY_SIZE(renewals), NULL));
+    assert_int_equal(renewals[0].result, RESULT_OK);
+    assert_int_equal(renewals[1].result, RESULT_RETIRED);
+    renewal_done(&renewals[1]);
+}
+
 /* ---- one attempt, one call ---- */
 
 static void the_single_renewal_has_every_guard(void **state)
@@ -455,6 +480,7 @@ int test_postgres_rows(void)
         TEST(a_refused_reserve_leaves_no_subject),
         TEST(a_locked_row_is_busy_in_time),
         TEST(asking_waits_for_the_commit_under_way),
+        TEST(an_unknown_renewal_is_unconfirmed),
         TEST(the_single_renewal_has_every_guard),
         TEST(fences_go_on_above_the_clock_on_another_server),
         TEST(a_clock_that_was_set_back_takes_no_fence_back),

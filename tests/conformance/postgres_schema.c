@@ -148,7 +148,9 @@ static void check_moments(PGconn *db, const struct moment *moments, size_t count
 /* All ends, ttls and moments of a lease that was acquired and renewed then. */
 static size_t check_signs(PGconn *db, int64_t acquired_ms, int64_t renewed_ms, const char *none)
 {
-    struct moment moments[ARRAY_SIZE(ENDS) * ARRAY_SIZE(TTLS) * ARRAY_SIZE(NOWS)];
+    _cleanup_(mem_free) void *room =
+        mem_alloc(ARRAY_SIZE(ENDS) * ARRAY_SIZE(TTLS) * ARRAY_SIZE(NOWS) * sizeof(struct moment));
+    struct moment *moments = room;
     size_t count = 0;
 
     for (size_t e = 0; e < ARRAY_SIZE(ENDS); e++)

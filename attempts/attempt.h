@@ -69,7 +69,7 @@ void token_digest(const uint8_t token[TOKEN_BYTES], uint8_t ret[TOKEN_DIGEST_BYT
 struct attempt {
     char id[UUID_TEXT_SIZE];
     int64_t fence;
-    uint8_t token_digest[TOKEN_DIGEST_BYTES];
+    uint8_t token_digest[TOKEN_DIGEST_BYTES]; /* zeros from a server, which does not give it away */
     enum attempt_kind kind;
     enum attempt_state state;
     char *repository; /* NULL for work outside a repository */

@@ -56,7 +56,7 @@ _tenure_value() {
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$2") ;;
     --on-lapse) mapfile -t COMPREPLY < <(compgen -W 'freeze abort' -- "$2") ;;
     --subject) mapfile -t COMPREPLY < <(compgen -W 'command: object:' -- "$2"); compopt -o nospace 2>/dev/null ;;
-    --store) mapfile -t COMPREPLY < <(compgen -W 'sqlite:' -- "$2"); compopt -o nospace 2>/dev/null ;;
+    --store) mapfile -t COMPREPLY < <(compgen -W 'sqlite: postgresql://' -- "$2"); compopt -o nospace 2>/dev/null ;;
     --commit) mapfile -t COMPREPLY < <(compgen -W "$(_tenure_words proof 0)" -- "$2") ;;
     esac
 }

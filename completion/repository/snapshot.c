@@ -100,6 +100,13 @@ static void name_change(struct text *names, size_t changed, const char *path)
     text_add_printable(names, path, strlen(path), false);
 }
 
+/* A directory without a link is deleted, whoever still has it open. */
+static bool top_is_gone(const struct snapshot *snapshot)
+{
+    struct stat status;
+    return fstat(snapshot->candidate->top_fd, &status) == 0 && status.st_nlink == 0;
+}
+
 enum result snapshot_check(const struct snapshot *snapshot, struct error *err)
 {
     _cleanup_(text_done) struct text names = {0};
@@ -114,6 +121,10 @@ enum result snapshot_check(const struct snapshot *snapshot, struct error *err)
     }
     if (!changed)
         return RESULT_OK;
+    if (top_is_gone(snapshot)) {
+        error_set(err, RESULT_CONFLICT, 0, "the work tree was deleted while it was being proved");
+        return error_remedy(err, "check it out again, and run this there");
+    }
     if (changed > SHOWN_MAX)
         text_addf(&names, " and %zu more", changed - SHOWN_MAX);
     error_set(err, RESULT_CONFLICT, 0, "inputs were written to while they were in use: %s", names.bytes);

@@ -74,7 +74,7 @@ moved() { # moved WORDS: the end is exit 6, with these words and a named verdict
 @test "S8: the work directory is deleted during the run" {
     begin
     rm -rf "$REPO"
-    moved ""
+    moved "the work tree was deleted while it was being proved"
     [ ! -e "$REPO" ]
 }
 

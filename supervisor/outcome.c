@@ -170,7 +170,9 @@ void outcome_of_failure(struct job *job, const struct spawn_failure *failure, co
 
 static void add_leftovers(struct job *job, bool survived)
 {
-    if (job->left.length == 0)
+    /* What belongs to a job that we ended was to end with it: that is no news. */
+    bool asked = job->asked != JOB_VERDICT_MAX && !survived;
+    if (job->left.length == 0 || asked)
         return;
     char *text = mem_format("%s; %d process%s outlived it and %s: %s", job->outcome.text,
         job->outcome.leftovers, job->outcome.leftovers == 1 ? "" : "es",

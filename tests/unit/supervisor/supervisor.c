@@ -279,6 +279,14 @@ static void test_time_outs(void **state)
     assert_int_equal(outcome.signal, SIGKILL);
     job_outcome_done(&outcome);
 
+    /* what it had started ends with it, as it was asked to: that is no news */
+    start_well(&f, "setsid sleep 600 & sleep 600", (struct job_request){.timeout_ms = 200, .captured = true});
+    outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);
+    assert_verdict(&outcome, JOB_TIMED_OUT);
+    assert_int_equal(outcome.leftovers, 1);
+    assert_null(strstr(outcome.text, "outlived"));
+    job_outcome_done(&outcome);
+
     start_well(&f, "for i in 1 2 3; do echo $i; sleep 0.3; done; sleep 600",
         (struct job_request){.quiet_ms = 600, .captured = true});
     outcome = next_of(&f, SUPERVISOR_JOB_FINISHED);

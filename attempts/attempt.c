@@ -6,6 +6,9 @@
  *     not-proved        something that the proof needs was missing once producers had run: a tool, the key
  *     command-failed    the command of `run` ended with a failure
  *     not-started       the command of `run` could not be started
+ *     collector-failed  the collector of `publish` ended with a failure, or could not be started
+ *     row-gone          the claimed row was deleted, or soft-deleted, before it could be published
+ *     refused           the database refused what was to be published; nothing of it stayed
  *     tree-moved        the candidate changed while it was being proven
  *     cancel-requested  somebody asked for it
  *     signal            the owner was told to stop by a signal

@@ -199,6 +199,29 @@ static enum result recover_for(struct store *store, const struct attempt_query *
     return recovery_walk(&recovery, err);
 }
 
+/* How the subject of a row is written only the store knows: its holder was not among those looked at before.
+ */
+static enum result reserve_after(struct store *store, struct reservation *reservation, owner_probe_fn probe,
+    void *context, struct recovery_report *report, struct attempt *ret, struct attempt *ret_holder,
+    struct error *err)
+{
+    const struct attempt_query query = {
+        .subjects = (const char *const *)ret_holder->subjects,
+        .subject_count = ret_holder->subject_count,
+        .unfinished_only = true,
+    };
+    size_t before = report->retired.count;
+    _cleanup_(error_done) struct error trouble = {0};
+
+    if (recover_for(store, &query, reservation, probe, context, report, &trouble) != RESULT_OK ||
+        report->retired.count == before)
+        return RESULT_HELD;
+    attempt_done(ret_holder);
+    if (err)
+        error_done(err);
+    return store_reserve(store, reservation, ret, ret_holder, err);
+}
+
 enum result recovery_reserve(struct store *store, struct reservation *reservation, owner_probe_fn probe,
     void *context, struct recovery_report *report, struct attempt *ret, struct attempt *ret_holder,
     struct error *err)
@@ -221,6 +244,8 @@ enum result recovery_reserve(struct store *store, struct reservation *reservatio
         report_trouble(&failed, NULL, trouble.message);
     }
     r = store_reserve(store, reservation, ret, ret_holder, err);
+    if (r == RESULT_HELD && probe && ret_holder && reservation->row)
+        r = reserve_after(store, reservation, probe, context, report, ret, ret_holder, err);
     if (r == RESULT_HELD && probe && ret_holder)
         report->holder_verdict = probe(context, ret_holder);
     return r;

@@ -16,6 +16,7 @@
 #define ABORT_MS  INT64_C(2000) /* for the answer to ROLLBACK: a connection that ends does as well */
 #define COMMIT_MS INT64_C(5000) /* at the least: what was locked in time may be committed a little late */
 #define SLACK_MS  INT64_C(1000) /* the server's clock and ours do not stop a statement at one moment */
+#define OURS      "TN"          /* class of what our own functions raise: tenure.lose() */
 #define COPY_SIZE ((size_t)64 * 1024)
 
 struct publication {
@@ -75,7 +76,8 @@ static char *words_of(
             text_add(&words, ": ");
         text_add_printable(&words, field, strcspn(field, "\n"), false);
     }
-    text_addf(&words, " (SQLSTATE %s)", postgres_sqlstate(store, result));
+    if (strncmp(postgres_sqlstate(store, result), OURS, strlen(OURS)) != 0)
+        text_addf(&words, " (SQLSTATE %s)", postgres_sqlstate(store, result));
     return text_steal(&words);
 }
 
@@ -87,7 +89,8 @@ static enum result meaning_of(const struct publication *publication, const char 
 
     if (strcmp(sqlstate, "57014") == 0) /* query_canceled */
         return real_ms() + SLACK_MS >= publication->until_ms ? RESULT_LAPSED : RESULT_INVALID;
-    if (meaning->remedy != REMEDY_NONE || strncmp(sqlstate, "TN", 2) == 0 || meaning->result == RESULT_DENIED)
+    if (meaning->remedy != REMEDY_NONE || strncmp(sqlstate, OURS, strlen(OURS)) == 0 ||
+        meaning->result == RESULT_DENIED)
         return meaning->result;
     return RESULT_INVALID;
 }

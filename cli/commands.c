@@ -6,6 +6,7 @@ const struct command *const COMMANDS[] = {
     &COMMAND_INIT,
     &COMMAND_DONE,
     &COMMAND_RUN,
+    &COMMAND_PUBLISH,
     &COMMAND_MEASURE,
     &COMMAND_STATUS,
     &COMMAND_ATTACH,

@@ -47,6 +47,8 @@ struct options {
     int64_t ttl_ms, heartbeat_ms; /* -1 and 0: default */
     int on_lapse;                 /* enum lapse_policy */
     int64_t held_exit;            /* -1: as the table says */
+    /* publish */
+    const char *row, *soft_delete, *collect, *columns, *sql, *data_store_url;
     /* status, log, journal, verify */
     bool all, partial;
     int64_t count, keep, older_ms;

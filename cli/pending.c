@@ -104,3 +104,16 @@ struct json_object *pending_json(const struct pending *pending)
     json_add_string(json, "reconnect", reconnect);
     return json;
 }
+
+int pending_report(const struct cli *cli, const struct pending *pending, int status)
+{
+    if (cli->options.json) {
+        struct json_object *document = report_document(cli, EXITS[OUTCOME_HELD].name, status);
+        json_object_object_add(document, "pending", pending_json(pending));
+        return report_json(cli, document, status);
+    }
+    _cleanup_(text_done) struct text text = {0};
+    pending_add(&cli->err, pending, &text);
+    report_complain(&text);
+    return status;
+}

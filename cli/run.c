@@ -174,15 +174,7 @@ static int tell(const struct cli *cli, const struct command_result *result)
 static int tell_held(const struct cli *cli, const struct pending *pending)
 {
     int status = cli->options.held_exit >= 0 ? (int)cli->options.held_exit : report_status(cli, OUTCOME_HELD);
-    if (cli->options.json) {
-        struct json_object *document = report_document(cli, EXITS[OUTCOME_HELD].name, status);
-        json_object_object_add(document, "pending", pending_json(pending));
-        return report_json(cli, document, status);
-    }
-    _cleanup_(text_done) struct text text = {0};
-    pending_add(&cli->err, pending, &text);
-    report_complain(&text);
-    return status;
+    return pending_report(cli, pending, status);
 }
 
 /* The command writes to standard output byte for byte; a document of ours would not be alone there. So with

@@ -1,12 +1,8 @@
 #include "command/command.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "supervisor/exits.h"
 
@@ -17,37 +13,6 @@ void command_result_done(struct command_result *result)
     free(STEAL(result->attempt_id));
     free(STEAL(result->failure_text));
     free(STEAL(result->unsettled));
-}
-
-/* ---- what the child gets ---- */
-
-static size_t name_length(const char *entry)
-{
-    const char *equals = strchr(entry, '=');
-    return equals != NULL ? (size_t)(equals - entry) + 1 : strlen(entry);
-}
-
-static bool is_replaced(const char *entry, const char *const *marks)
-{
-    for (; *marks != NULL; marks++)
-        if (strncmp(entry, *marks, name_length(*marks)) == 0)
-            return true;
-    return false;
-}
-
-/* Our own environment with the attempt's marks in it. The strings are borrowed. */
-static const char **make_environment(const char *const *marks)
-{
-    size_t count = 0, kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    const char **environment = mem_alloc((count + 8) * sizeof(*environment));
-    for (size_t i = 0; i < count; i++)
-        if (!is_replaced(environ[i], marks))
-            environment[kept++] = environ[i];
-    for (; *marks != NULL; marks++)
-        environment[kept++] = *marks;
-    return environment;
 }
 
 /* The command line for people. */
@@ -76,53 +41,15 @@ static void take_outcome(struct job_outcome *outcome, struct command_result *ret
     ret->signal = outcome->signal;
 }
 
-/* Until nothing runs any more. */
-static enum result watch(struct supervisor *supervisor, struct command_result *ret, struct error *err)
-{
-    for (;;) {
-        struct supervisor_event event = {0};
-        enum result r = supervisor_next(supervisor, &event, err);
-        if (r != RESULT_OK)
-            return r;
-        if (event.kind == SUPERVISOR_JOB_FINISHED)
-            take_outcome(&event.outcome, ret);
-        job_outcome_done(&event.outcome);
-        if (event.kind == SUPERVISOR_IDLE)
-            return RESULT_OK;
-    }
-}
-
-static enum result run_job(struct supervisor *supervisor, const struct job_request *request,
-    struct command_result *ret, struct error *err)
-{
-    for (;;) {
-        _cleanup_(error_done) struct error why = {0};
-        enum result r = supervisor_spawn(supervisor, request, &why);
-        if (r == RESULT_INTERRUPTED)
-            return RESULT_OK; /* what stopped us tells the rest */
-        if (r != RESULT_OK && r != RESULT_BUSY)
-            return error_move(err, &why);
-        enum result watched = watch(supervisor, ret, err);
-        if (watched != RESULT_OK || r == RESULT_OK)
-            return watched;
-    }
-}
-
 static enum result run_command(
     struct hold *hold, const char *const *argv, struct command_result *ret, struct error *err)
 {
-    _cleanup_(fd_cleanup) int directory_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory_fd < 0)
-        return error_errno(err, errno, "cannot open the work directory");
-    const char **environment = make_environment(hold_marks(hold));
-    struct job_request request = {
-        .name = "command",
-        .argv = argv,
-        .environment = environment,
-        .directory_fd = directory_fd,
-    };
-    enum result r = run_job(hold_supervisor(hold), &request, ret, err);
-    free(environment);
+    struct job_request request = {.name = "command", .argv = argv};
+    struct job_outcome outcome = {.verdict = JOB_VERDICT_MAX};
+    enum result r = hold_run_job(hold, &request, &outcome, err);
+    if (outcome.verdict != JOB_VERDICT_MAX)
+        take_outcome(&outcome, ret);
+    job_outcome_done(&outcome);
     return r;
 }
 

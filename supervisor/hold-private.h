@@ -3,6 +3,7 @@
  *
  *     hold.c        hold_begin and the small questions
  *     hold_wait.c   reserving, and waiting for a holder to go
+ *     hold_job.c    running one job
  *     hold_end.c    ending: work, heartbeat, settlement, journal
  */
 #ifndef SUPERVISOR_HOLD_PRIVATE_H
@@ -31,6 +32,7 @@ struct hold {
     bool store_told; /* that the store lets us wait */
     int64_t store_wait_boot_ms,
         store_asked_boot_ms; /* of the present wait for it: its start, the last look */
+    bool settling;           /* by the caller's own function: a stop ends its waits */
     bool blocked;            /* by leftovers on a subject of this attempt */
     struct supervisor *supervisor;
     struct reservation reservation;

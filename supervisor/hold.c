@@ -76,7 +76,7 @@ static bool on_store_waiting(void *context)
     tell_store_waiting(hold);
     if (hold->supervisor != NULL) {
         supervisor_turn(hold->supervisor);
-        return true;
+        return !hold->settling || supervisor_stop_of(hold->supervisor)->cause == STOP_NONE;
     }
     struct pollfd fd = {.fd = hold->signal_fd, .events = POLLIN};
     return poll(&fd, 1, 0) <= 0;
@@ -263,8 +263,8 @@ static enum result end_leftovers(struct hold *hold, struct error *err)
         .machine = &hold->machine,
         .clock = hold->clock,
         .attempt_id = hold->attempt.id,
-        .subjects = hold->options.subjects,
-        .subject_count = hold->options.subject_count,
+        .subjects = (const char *const *)hold->attempt.subjects,
+        .subject_count = hold->attempt.subject_count,
         .grace_ms = hold->options.grace_ms,
         .tick = turn,
         .context = hold->supervisor,

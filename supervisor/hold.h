@@ -7,8 +7,8 @@
  *     hold_bind    planning -> running; from here the caller may spawn through hold_supervisor()
  *     hold_end     work ended, heartbeat drained, settled, journal closed
  *
- * hold_begin answers OK, HELD, INTERRUPTED, ABSENT (not wanted any more), DENIED (leftovers that cannot be
- * ended), or what the store says.
+ * hold_begin answers OK, HELD, INTERRUPTED, ABSENT (not wanted any more, or no such row), DENIED (leftovers
+ * that cannot be ended), or what the store says.
  *
  * This is where journal/ and attempts/ meet: the verdict of the one is brought to the other as a plain value.
  * One thread.
@@ -32,6 +32,7 @@ struct hold_options {
     const char *what;                       /* for people: the command line */
     const char *const *subjects;
     size_t subject_count;
+    const struct row_source *row; /* KIND_PUBLICATION: claimed instead of subjects; NULL */
     struct lease_terms terms;
     enum lapse_policy on_lapse;
     int64_t lapse_patience_ms, grace_ms; /* 0: defaults */
@@ -73,6 +74,10 @@ const struct credential *hold_credential(const struct hold *hold);
 /* Environment entries that mark work of this attempt: TENURE_ATTEMPT, TENURE_STORE, TENURE_FENCE.
  * NULL-terminated, lives as long as the hold. */
 const char *const *hold_marks(const struct hold *hold);
+/* Runs one job to its end: our own environment with the marks in it, the directory where we are. The
+ * request's own are not looked at. Leaves `ret` as it was when the run was stopped before the job began. */
+_must_use_ enum result hold_run_job(
+    struct hold *hold, const struct job_request *request, struct job_outcome *ret, struct error *err);
 /* Looks at the deadline before evidence and Proof are made: false while frozen or out of time. */
 bool hold_is_confirmed(struct hold *hold);
 
@@ -80,6 +85,13 @@ struct hold_ending {
     enum attempt_state state; /* what the caller wants; a loss or a signal overrides it */
     const char *reason_code, *reason_text;
     const struct proof_row *proof;
+    /* Settles instead of store_settle(), and as it answers: the same nonce, in one transaction with what else
+     * it writes. Called again after BUSY, UNREACHABLE and a commit that did not land, so it starts anew each
+     * time; not called when something overrides `state`. What it cannot do (any other result) ends the
+     * attempt as failed, with its sentence and exit status 1. NULL: store_settle(). */
+    enum result (*settle)(void *context, struct store *store, const struct credential *credential,
+        const struct settlement *settlement, struct error *err);
+    void *settle_context;
     int exit_code; /* for the journal's last record, so that an attached terminal exits alike */
 };
 struct hold_result {

@@ -25,7 +25,8 @@ struct verdict {
     struct settlement settlement;
     int exit_code, signal;
     bool lost;
-    char *told; /* owns a text of the settlement; NULL */
+    bool by_caller; /* settled by the ending's own function */
+    char *told;     /* owns a text of the settlement; NULL */
 };
 
 static void verdict_done(struct verdict *verdict)
@@ -41,7 +42,7 @@ int hold_exit(const struct hold *hold, enum outcome outcome)
 
 static void wanted_verdict(const struct hold_ending *ending, struct verdict *ret)
 {
-    *ret = (struct verdict){.exit_code = ending->exit_code};
+    *ret = (struct verdict){.exit_code = ending->exit_code, .by_caller = ending->settle != NULL};
     settlement_init(&ret->settlement, ending->state);
     ret->settlement.reason_code = ending->reason_code;
     ret->settlement.reason_text = ending->reason_text;
@@ -67,8 +68,10 @@ static void override_verdict(struct hold *hold, struct verdict *verdict)
     const struct stop *stop = supervisor_stop_of(hold->supervisor);
     if (stop->cause == STOP_NONE)
         return;
+    verdict->by_caller = false;
     verdict->settlement.state = ATTEMPT_CANCELLED;
     verdict->settlement.reason_code = stop->reason.code;
+    free(STEAL(verdict->told));
     verdict->told = stop->cause == STOP_CANCELLED ? who_cancelled(hold) : NULL;
     verdict->settlement.reason_text = verdict->told != NULL ? verdict->told : stop->reason.text;
     verdict->settlement.proof = NULL;
@@ -77,21 +80,36 @@ static void override_verdict(struct hold *hold, struct verdict *verdict)
     verdict->exit_code = verdict->lost ? hold_exit(hold, OUTCOME_LOST) : EXIT_SIGNAL_BASE + stop->signal;
 }
 
-static void lapsed_verdict(const struct hold *hold, struct verdict *verdict)
+static void lapsed_verdict(const struct hold *hold, struct verdict *verdict, const struct error *why)
 {
     verdict->settlement.state = ATTEMPT_CANCELLED;
     verdict->settlement.reason_code = "lease-lost";
     verdict->settlement.reason_text = "the lease ran out before the attempt could be settled";
+    if (verdict->by_caller && why->message != NULL)
+        verdict->settlement.reason_text = verdict->told = mem_string(why->message);
+    verdict->by_caller = false;
     verdict->settlement.proof = NULL;
     verdict->lost = true;
     verdict->signal = 0;
     verdict->exit_code = hold_exit(hold, OUTCOME_LOST);
 }
 
+/* What the caller's own transaction could not do. Nothing of it stayed. */
+static void failed_verdict(
+    const struct hold *hold, struct verdict *verdict, enum result r, const struct error *why)
+{
+    verdict->by_caller = false;
+    verdict->settlement.state = ATTEMPT_FAILED;
+    verdict->settlement.reason_code = r == RESULT_ABSENT ? "row-gone" : "refused";
+    verdict->settlement.reason_text = verdict->told = mem_string(why->message);
+    verdict->exit_code = hold_exit(hold, OUTCOME_NEGATIVE);
+}
+
 /* ---- settling ---- */
 
 struct settling {
     struct hold *hold;
+    const struct hold_ending *ending;
     struct verdict *verdict;
     int64_t begun_boot_ms;
     int64_t until_boot_ms; /* the whole patience; a lost answer adds to it once */
@@ -100,10 +118,21 @@ struct settling {
     bool asking;
 };
 
+static enum result settle_by_caller(struct settling *settling, struct error *err)
+{
+    struct hold *hold = settling->hold;
+    hold->settling = true;
+    enum result r = settling->ending->settle(settling->ending->settle_context, hold->store,
+        &hold->reservation.credential, &settling->verdict->settlement, err);
+    hold->settling = false;
+    return r;
+}
+
 static enum result settle_once(struct settling *settling, struct error *err)
 {
     struct hold *hold = settling->hold;
     const struct credential *credential = &hold->reservation.credential;
+    hold->store_asked_boot_ms = 0; /* another wait, with a time of its own */
     if (hold->store == NULL) {
         enum result r = store_open(&hold->store_options, STORE_WRITE, &hold->store, err);
         if (r != RESULT_OK)
@@ -112,7 +141,9 @@ static enum result settle_once(struct settling *settling, struct error *err)
     if (settling->asking)
         return store_settle_ask(hold->store, credential, &settling->verdict->settlement, err);
     FAILPOINT("hold-before-settle");
-    enum result r = store_settle(hold->store, credential, &settling->verdict->settlement, err);
+    enum result r = settling->verdict->by_caller
+                        ? settle_by_caller(settling, err)
+                        : store_settle(hold->store, credential, &settling->verdict->settlement, err);
     FAILPOINT("hold-after-settle");
     return r;
 }
@@ -152,12 +183,38 @@ static void tell_settling(struct settling *settling, const struct error *why)
         why->message != NULL ? why->message : result_name(why->code));
 }
 
-static enum result settle(struct hold *hold, struct verdict *verdict, struct error *err)
+/* True when the ending that was wanted cannot be any more, and the attempt is to end in another way. */
+static bool settle_otherwise(struct settling *settling, enum result r, const struct error *why)
+{
+    struct verdict *verdict = settling->verdict;
+    if (r == RESULT_UNKNOWN || r == RESULT_RETIRED || settling->asking)
+        return false;
+    if (r == RESULT_LAPSED && !verdict->lost) {
+        lapsed_verdict(settling->hold, verdict, why);
+        return true;
+    }
+    if (!verdict->by_caller)
+        return false;
+    if (supervisor_stop_of(settling->hold->supervisor)->cause != STOP_NONE) {
+        override_verdict(settling->hold, verdict);
+        return true;
+    }
+    bool again = r == RESULT_BUSY || r == RESULT_UNREACHABLE || r == RESULT_CONFLICT;
+    if (again && hold_now(settling->hold) < settling->until_boot_ms)
+        return false;
+    failed_verdict(settling->hold, verdict, r, why);
+    settling->until_boot_ms = hold_now(settling->hold) + SETTLE_LEAST_MS;
+    return true;
+}
+
+static enum result settle(
+    struct hold *hold, const struct hold_ending *ending, struct verdict *verdict, struct error *err)
 {
     int64_t least = hold_now(hold) + SETTLE_LEAST_MS;
     int64_t own = gate_deadline(&hold->supervisor->gate);
     struct settling settling = {
         .hold = hold,
+        .ending = ending,
         .verdict = verdict,
         .begun_boot_ms = hold_now(hold),
         .until_boot_ms = own > least ? own : least,
@@ -167,8 +224,9 @@ static enum result settle(struct hold *hold, struct verdict *verdict, struct err
         enum result r = settle_once(&settling, &why);
         if (r == RESULT_OK)
             return RESULT_OK;
-        if (r == RESULT_LAPSED && !verdict->lost) {
-            lapsed_verdict(hold, verdict);
+        if (settle_otherwise(&settling, r, &why)) {
+            if (r == RESULT_UNREACHABLE)
+                store_close(STEAL(hold->store));
             continue;
         }
         if (settle_again(&settling, r)) {
@@ -296,7 +354,7 @@ static enum result conclude(
     enum result r = end_and_drain(hold, err);
     override_verdict(hold, &verdict);
     if (r == RESULT_OK)
-        r = settle(hold, &verdict, err);
+        r = settle(hold, ending, &verdict, err);
     ret->duration_ms = hold_now(hold) - hold->begun_boot_ms;
     ret->frozen_ms = lease_frozen_ms(hold->supervisor, hold_now(hold));
     if (r == RESULT_RETIRED) {

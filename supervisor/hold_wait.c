@@ -66,7 +66,8 @@ static enum result try_reserve(struct hold *hold, struct attempt *ret_holder, st
 
 static const char *held_subject(const struct hold *hold, const struct attempt *holder)
 {
-    const char *first = NULL;
+    /* Only the store knows how the subject of a row is written. */
+    const char *first = hold->options.row != NULL && holder->subject_count > 0 ? holder->subjects[0] : NULL;
     for (size_t i = 0; i < hold->options.subject_count; i++) {
         const char *subject = hold->options.subjects[i];
         if (attempt_holds(holder, subject) && (first == NULL || strcmp(subject, first) < 0))
@@ -234,6 +235,7 @@ static void prepare_reservation(struct hold *hold)
     reservation->repository = options->repository;
     reservation->subjects = options->subjects;
     reservation->subject_count = options->subject_count;
+    reservation->row = options->row;
     reservation->executor = &hold->executor;
     reservation->journal_handle = journal_handle(hold->journal);
     reservation->journal_path = journal_path(hold->journal);

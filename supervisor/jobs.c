@@ -115,7 +115,9 @@ static enum result job_start(
         .environment = request->environment,
         .directory_fd = request->directory_fd,
         .stdin_fd = request->captured ? -1 : STDIN_FILENO,
-        .stdout_fd = request->captured ? child_fd : STDOUT_FILENO,
+        .stdout_fd = request->captured    ? child_fd
+                     : request->stdout_fd ? request->stdout_fd
+                                          : STDOUT_FILENO,
         .stderr_fd = request->captured ? child_fd : STDERR_FILENO,
     };
     struct spawn_failure failure = {.step = SPAWN_STARTED};

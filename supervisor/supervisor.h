@@ -58,6 +58,7 @@ struct job_request {
     const char *command; /* as a person types it, for the journal; NULL: not told */
     bool judged;         /* the caller says whether exit status 0 is a pass */
     bool captured;       /* output goes to a log of the journal; else stdin, stdout, stderr are our own */
+    int stdout_fd;       /* not captured: where its standard output goes; 0: our own */
     int64_t cap_bytes;   /* of the log; 0: default */
     int64_t timeout_ms, quiet_ms; /* 0: none. Frozen time and gaps do not count */
     int64_t expected_ms;          /* from history, for the screen; 0: unknown */

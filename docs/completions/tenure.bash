@@ -1,6 +1,6 @@
 # Completion of tenure(1) for bash. It needs nothing but bash; with bash-completion the command of `tenure run` is completed, too.
 
-_tenure_commands='init done run measure status attach cancel log proof verify key journal store help'
+_tenure_commands='init done run publish measure status attach cancel log proof verify key journal store help'
 _tenure_everywhere='-C --directory --store --json -q --quiet --color -h --help --version'
 
 # Handles of attempts: the unfinished ones first, then the last of the log. Both only read, and neither creates a store.
@@ -13,6 +13,7 @@ _tenure_options() {
     case $1 in
     done) echo '--wait --rerun -k --keep-going --dirty -n --dry-run --detach -j --jobs' ;;
     run) echo '--subject --ttl --heartbeat --wait --on-lapse --held-exit --' ;;
+    publish) echo '--row --soft-delete --collect --collected --sql --ttl --heartbeat --wait --data-store' ;;
     status) echo '-a --all' ;;
     log) echo '-n --number -a --all' ;;
     verify) echo '--key --commit --partial' ;;
@@ -43,7 +44,8 @@ _tenure_words() {
 _tenure_takes_value() {
     case $1 in
     -C | --directory | --store | --color | -j | --jobs | --subject | --ttl | --heartbeat | --on-lapse | --held-exit | \
-        --number | --key | --commit | --older | --keep) return 0 ;;
+        --number | --key | --commit | --older | --keep | --row | --soft-delete | --collect | --collected | --sql | \
+        --data-store) return 0 ;;
     -n) [ "$2" = log ] ;;
     *) return 1 ;;
     esac
@@ -52,10 +54,11 @@ _tenure_takes_value() {
 _tenure_value() {
     case $1 in
     -C | --directory) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --key) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+    --key | --sql) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$2") ;;
     --on-lapse) mapfile -t COMPREPLY < <(compgen -W 'freeze abort' -- "$2") ;;
     --subject) mapfile -t COMPREPLY < <(compgen -W 'command: object:' -- "$2"); compopt -o nospace 2>/dev/null ;;
+    --data-store) mapfile -t COMPREPLY < <(compgen -W 'postgresql://' -- "$2"); compopt -o nospace 2>/dev/null ;;
     --store) mapfile -t COMPREPLY < <(compgen -W 'sqlite: postgresql://' -- "$2"); compopt -o nospace 2>/dev/null ;;
     --commit) mapfile -t COMPREPLY < <(compgen -W "$(_tenure_words proof 0)" -- "$2") ;;
     esac

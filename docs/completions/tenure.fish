@@ -1,6 +1,6 @@
 # Completion of tenure(1) for fish.
 
-set -l commands init done run measure status attach cancel log proof verify key journal store help
+set -l commands init done run publish measure status attach cancel log proof verify key journal store help
 
 # Handles of attempts: the unfinished ones, and for `all` the last of the log. Both only read, and neither creates a store.
 function __tenure_handles
@@ -34,6 +34,7 @@ set -l none "not __fish_seen_subcommand_from $commands"
 complete -c tenure -n $none -a init -d 'Write a tenure.json that fits what is here, and a key'
 complete -c tenure -n $none -a done -d 'Prove HEAD: run what is not proved yet, and sign'
 complete -c tenure -n $none -a run -d 'Run a command while a subject is held'
+complete -c tenure -n $none -a publish -d 'Claim a row, collect, and publish in one transaction'
 complete -c tenure -n $none -a measure -d 'Measure standards (not in this version)'
 complete -c tenure -n $none -a status -d 'Unfinished attempts'
 complete -c tenure -n $none -a attach -d 'Follow an attempt from any terminal'
@@ -64,6 +65,17 @@ complete -c tenure -n $on -l wait -d 'When another attempt is current, wait'
 complete -c tenure -n $on -l on-lapse -xa 'freeze abort' -d 'When the lease runs out'
 complete -c tenure -n $on -l held-exit -x -d 'Exit status when another attempt is current'
 complete -c tenure -n "$on; and contains -- -- (commandline -opc)" -xa '(__fish_complete_command)'
+
+set -l on '__fish_seen_subcommand_from publish'
+complete -c tenure -n $on -l row -x -d 'The row that is claimed: TABLE:KEY=VALUE'
+complete -c tenure -n $on -l soft-delete -x -d 'Column that tells that the row is gone'
+complete -c tenure -n $on -l collect -x -d 'Run by sh under the lease'
+complete -c tenure -n $on -l collected -x -d 'What it prints is CSV of these columns'
+complete -c tenure -n $on -l sql -r -d 'The statements that publish'
+complete -c tenure -n $on -l ttl -x -d 'The lease'
+complete -c tenure -n $on -l heartbeat -x -d 'How often it is renewed'
+complete -c tenure -n $on -l wait -d 'When another attempt is current, wait'
+complete -c tenure -n $on -l data-store -xa 'postgresql://' -d 'Where the rows are'
 
 complete -c tenure -n '__fish_seen_subcommand_from status log' -s a -l all -d 'Of every repository of the store'
 complete -c tenure -n '__fish_seen_subcommand_from log' -s n -l number -x -d 'How many'

@@ -9,8 +9,9 @@ declare -A below=(
     [attempts]="base attempts generated"
     [supervisor]="base journal attempts supervisor"
     [command]="base journal attempts supervisor command"
+    [publish]="base journal attempts supervisor publish"
     [completion]="base journal attempts supervisor completion"
-    [cli]="base journal attempts supervisor command completion cli"
+    [cli]="base journal attempts supervisor command publish completion cli"
 )
 failed=0
 for room in "${!below[@]}"; do
@@ -36,13 +37,13 @@ forbid() {
         failed=1
     fi
 }
-forbid '\b(printf|puts|putchar|perror)\(' 'base journal attempts supervisor command completion' \
+forbid '\b(printf|puts|putchar|perror)\(' 'base journal attempts supervisor command publish completion' \
     'nothing below cli/ prints'
 forbid '\bexit\(' 'base journal attempts supervisor command completion' 'nothing below cli/ exits'
-forbid '\b(fork|vfork|posix_spawn|system|popen)\(' 'base journal attempts command completion cli' \
+forbid '\b(fork|vfork|posix_spawn|system|popen)\(' 'base journal attempts command publish completion cli' \
     'only the supervisor spawns'
-forbid '\bsqlite3_|SELECT .* FROM' 'base journal supervisor command completion cli' 'SQL stays with the stores'
-forbid '\bkill\(' "base journal attempts command completion $(find supervisor -name '*.[ch]' ! -name process.c)" \
+forbid '\bsqlite3_|SELECT .* FROM' 'base journal supervisor command publish completion cli' 'SQL stays with the stores'
+forbid '\bkill\(' "base journal attempts command publish completion $(find supervisor -name '*.[ch]' ! -name process.c)" \
     'signals go through supervisor/process.h: kill(2) takes some numbers for everybody'
 forbid '\bfork\(\)' "$(find tests/unit tests/conformance tests/mutants -name '*.[ch]' ! -name checked_fork.h)" \
     'tests fork through tests/unit/checked_fork.h'

@@ -33,7 +33,12 @@ const char *owner_verdict_name(enum owner_verdict verdict)
 
 char *executor_text(const struct executor *executor)
 {
-    return mem_format("%s on %s, pid %lld", executor->user, executor->host, (long long)executor->pid);
+    const char *user = executor->user[0] ? executor->user : "somebody";
+    const char *host = executor->host[0] ? executor->host : "an unknown host";
+
+    if (executor->pid <= 0)
+        return mem_format("%s on %s, pid unknown", user, host);
+    return mem_format("%s on %s, pid %lld", user, host, (long long)executor->pid);
 }
 
 /* The command's name may hold spaces and parentheses, so the fields are counted from its last one. */

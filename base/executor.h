@@ -41,7 +41,8 @@ const char *owner_verdict_name(enum owner_verdict verdict); /* "unknown", "runni
 /* This process, with a fresh random incarnation. */
 _must_use_ enum result executor_self(const struct machine *machine, struct executor *ret, struct error *err);
 
-/* How every sentence describes an owner: "alice on build7, pid 4711". Owned by the caller. */
+/* How every sentence describes an owner: "alice on build7, pid 4711"; of one that told less, "somebody on an
+ * unknown host, pid unknown". Owned by the caller. */
 char *executor_text(const struct executor *executor);
 
 struct json_object *executor_to_json(const struct executor *executor); /* caller puts it */

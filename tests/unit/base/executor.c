@@ -14,6 +14,7 @@
 
 #include "base/executor.h"
 #include "base/json_table.h"
+#include "base/memory.h"
 
 static void this_machine_is_read(void **state _unused_)
 {
@@ -151,9 +152,19 @@ static void verdicts_have_names(void **state _unused_)
     assert_string_equal(owner_verdict_name(OWNER_GONE), "gone");
 }
 
+static void an_owner_that_told_nothing_has_a_sentence_too(void **state _unused_)
+{
+    const struct executor known = {.user = "alice", .host = "build7", .pid = 4711}, unknown = {0};
+    _cleanup_(mem_free) char *one = executor_text(&known), *other = executor_text(&unknown);
+
+    assert_string_equal(one, "alice on build7, pid 4711");
+    assert_string_equal(other, "somebody on an unknown host, pid unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_owner_that_told_nothing_has_a_sentence_too),
         cmocka_unit_test(this_machine_is_read),
         cmocka_unit_test(a_test_build_can_play_another_machine),
         cmocka_unit_test(self_is_this_process),

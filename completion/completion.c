@@ -198,7 +198,7 @@ static enum result begin(struct run *run, struct error *err)
     run->result->attempt_id = mem_string(attempt->id);
     run->result->handle = mem_string(attempt->journal_handle);
     run->result->fence = attempt->fence;
-    run->runner = supervisor_runner(hold_supervisor(run->hold));
+    run->runner = run->candidate.runner = supervisor_runner(hold_supervisor(run->hold));
     return RESULT_OK;
 }
 

@@ -20,6 +20,7 @@
 #define READ_BYTES      ((size_t)64 * 1024)
 #define PIPE_BYTES      (1024 * 1024)
 #define KILLED_BOUND_MS 5000
+#define PACE            4096
 
 void collect_done(struct collect *collect)
 {
@@ -363,6 +364,12 @@ static enum result collect_run(
             return r;
     }
     return batch_wait(&batch, err);
+}
+
+void runner_pace(struct runner *runner, size_t i)
+{
+    if (i % PACE == PACE - 1 && runner && runner->tick)
+        runner->tick(runner);
 }
 
 struct runner *collect_runner(void)

@@ -84,6 +84,7 @@ static enum result add_inputs(const struct subject *subject, struct digest *dige
         digest_string(digest, entry->path);
         digest_number(digest, entry->mode);
         digest_field(digest, entry->blob, candidate->blob_length);
+        runner_pace(candidate->runner, i);
     }
     return RESULT_OK;
 }

@@ -273,9 +273,11 @@ void pathspec_select(
     bool any_including = false;
     for (size_t i = 0; i < globs->count; i++)
         any_including |= !pathspec_excludes(globs->items[i]);
-    for (size_t i = 0; i < candidate->entry_count; i++)
+    for (size_t i = 0; i < candidate->entry_count; i++) {
         if (is_selected(globs, any_including, candidate->entries[i].path))
             indices[count++] = i;
+        runner_pace(candidate->runner, i);
+    }
     *ret_indices = indices;
     *ret_count = count;
 }

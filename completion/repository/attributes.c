@@ -66,6 +66,7 @@ static unsigned directories_convert(const struct conversion_look *look)
             converts |= file_converts(look->top_fd, path.bytes, true);
         }
         previous = entry;
+        runner_pace(look->runner, i);
     }
     return converts;
 }

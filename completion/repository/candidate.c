@@ -96,7 +96,9 @@ static enum result look_submodules(struct making *making, struct error *err)
 {
     enum result r = submodules_look(
         making->runner, making->top_fd, &making->listing, &making->nested, &making->changes, err);
-    return r == RESULT_OK ? listing_parse(&making->nested, &making->listing, &making->changes, err) : r;
+    return r == RESULT_OK
+               ? listing_parse(making->runner, &making->nested, &making->listing, &making->changes, err)
+               : r;
 }
 
 static enum result make(struct making *making, struct error *err)
@@ -108,7 +110,7 @@ static enum result make(struct making *making, struct error *err)
     making->look.changes = (struct change_list){0};
     r = open_top(making, err);
     if (r == RESULT_OK)
-        r = listing_parse(&making->look.listing, &making->listing, &making->changes, err);
+        r = listing_parse(making->runner, &making->look.listing, &making->listing, &making->changes, err);
     if (r == RESULT_OK)
         r = look_conversions(making, err);
     return r == RESULT_OK ? look_submodules(making, err) : r;
@@ -131,6 +133,7 @@ static void finish(struct making *making, struct candidate *ret)
         .change_count = making->changes.count,
         .listing = look->listing,
         .nested = making->nested,
+        .runner = making->runner,
     };
     ret->blob_length = strlen(ret->tree);
     making->changes = (struct change_list){0};

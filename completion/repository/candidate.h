@@ -66,6 +66,7 @@ struct candidate {
     struct change *changes;
     size_t change_count;
     struct text listing, nested; /* back the entries of the tree itself and of the submodules */
+    struct runner *runner;       /* turned by every loop over the entries; may be NULL; borrowed */
 };
 /* Of a zeroed one too. */
 void candidate_done(struct candidate *candidate);

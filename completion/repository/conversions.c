@@ -95,6 +95,7 @@ static enum result compare_sizes(
 {
     char *at = answer->bytes;
     for (size_t i = 0; i < look->listing->count; i++) {
+        runner_pace(look->runner, i);
         if (!goes_by_size(look, marks, i))
             continue;
         char *end = at;
@@ -236,9 +237,11 @@ static enum result look_at_bytes(const struct conversion_look *look, const uint8
     size_t entries[CHUNK_FILES];
     struct chunk chunk = {.entries = entries};
     enum result r = RESULT_OK;
-    for (size_t i = 0; r == RESULT_OK && i < look->listing->count; i++)
+    for (size_t i = 0; r == RESULT_OK && i < look->listing->count; i++) {
+        runner_pace(look->runner, i);
         if ((marks[i] & CONVERTS_BYTES) && is_file(&look->listing->entries[i]))
             r = look_at_file(look, &chunk, i, err);
+    }
     if (r == RESULT_OK)
         r = look_at_chunk(look, &chunk, err);
     text_done(&chunk.input);

@@ -83,8 +83,8 @@ bool index_stood_still(const struct index_watch *watch, const char *git_dir);
  * may be NULL. */
 void untracked_take(struct text *text, const char *prefix, struct change_list *changes);
 /* Reads the rest of that answer in place, appends to the entries and adds the flags as changes. */
-_must_use_ enum result listing_parse(
-    struct text *text, struct listing *listing, struct change_list *changes, struct error *err);
+_must_use_ enum result listing_parse(struct runner *runner, struct text *text, struct listing *listing,
+    struct change_list *changes, struct error *err);
 /* Adds what `status --porcelain=v2 -z --branch` says; `ret_commit` is NULL when HEAD is unborn. */
 _must_use_ enum result status_parse(const struct text *text, const char *prefix, struct change_list *changes,
     char **ret_commit, struct error *err);

@@ -86,8 +86,8 @@ static size_t blob_length_of(const struct text *text)
     return text->length > 9 ? strcspn(blob, " ") : 0; /* the text ends with a NUL */
 }
 
-enum result listing_parse(
-    struct text *text, struct listing *listing, struct change_list *changes, struct error *err)
+enum result listing_parse(struct runner *runner, struct text *text, struct listing *listing,
+    struct change_list *changes, struct error *err)
 {
     if (!text->length)
         return RESULT_OK;
@@ -104,7 +104,7 @@ enum result listing_parse(
             return unreadable("ls-files", err);
         if (*at != 'H')
             flags_add(at, entry->path, changes);
-        listing->count++;
+        runner_pace(runner, listing->count++);
         at = stop + 1;
     }
     return RESULT_OK;

@@ -83,8 +83,10 @@ enum result snapshot_take(const struct candidate *candidate, const size_t *indic
     choose(snapshot, candidate, indices, wanted);
     snapshot->traces = mem_resize(NULL, snapshot->count, sizeof(*snapshot->traces));
     enum result r = RESULT_OK;
-    for (size_t i = 0; r == RESULT_OK && i < snapshot->count; i++)
+    for (size_t i = 0; r == RESULT_OK && i < snapshot->count; i++) {
         r = trace_take(candidate->top_fd, path_of(snapshot, i), &snapshot->traces[i], err);
+        runner_pace(candidate->runner, i);
+    }
     if (r == RESULT_OK)
         *ret = snapshot;
     else
@@ -113,6 +115,7 @@ enum result snapshot_check(const struct snapshot *snapshot, struct error *err)
     size_t changed = 0;
     for (size_t i = 0; i < snapshot->count; i++) {
         struct trace now;
+        runner_pace(snapshot->candidate->runner, i);
         enum result r = trace_take(snapshot->candidate->top_fd, path_of(snapshot, i), &now, err);
         if (r != RESULT_OK)
             return r;

@@ -78,7 +78,7 @@ static enum result read_submodule(
         .listing = &listing,
         .changes = nested->changes,
     };
-    enum result r = listing_parse(&look->listing, &listing, &flags, err);
+    enum result r = listing_parse(nested->runner, &look->listing, &listing, &flags, err);
     if (r == RESULT_OK)
         r = conversions_look(&conversions, err);
     if (r == RESULT_OK) {

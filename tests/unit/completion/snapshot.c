@@ -117,10 +117,40 @@ static void names_ten(void **state)
     candidate_done(&candidate);
 }
 
+static size_t turns;
+
+static void count_turn(struct runner *runner)
+{
+    (void)runner;
+    turns++;
+}
+
+/* A heartbeat is allowed only while the loop turns: what takes long turns it. */
+static void turns_the_loop_in_between(void **state)
+{
+    (void)state;
+    enum { FILES = 20000, TURNS = FILES / 4096 };
+    struct snapshot *snapshot = NULL;
+    struct runner runner = {.tick = count_turn};
+    struct tree_entry *entries = mem_alloc(FILES * sizeof *entries);
+    for (size_t i = 0; i < FILES; i++)
+        entries[i] = (struct tree_entry){.mode = 0100644, .blob = "", .path = "nowhere"};
+    const struct candidate candidate = {
+        .top_fd = AT_FDCWD, .entries = entries, .entry_count = FILES, .runner = &runner};
+    turns = 0;
+    assert_int_equal(snapshot_take(&candidate, NULL, 0, &snapshot, NULL), RESULT_OK);
+    assert_int_equal(turns, TURNS);
+    assert_int_equal(snapshot_check(snapshot, NULL), RESULT_OK);
+    assert_int_equal(turns, 2 * TURNS);
+    snapshot_free(snapshot);
+    free(entries);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notices_deeds),
+        cmocka_unit_test(turns_the_loop_in_between),
         cmocka_unit_test(looks_at_what_it_is_given),
         cmocka_unit_test(passes_over_the_directories_of_submodules),
         cmocka_unit_test(names_ten),

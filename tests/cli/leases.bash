@@ -32,7 +32,18 @@ work_runs() { running && is_started "$(newest)" "$@"; }
 
 lapsed() { "$TENURE" status --all --json | jq -e --arg id "$1" '.attempts[] | select(.id == $id) | .lapsed' >/dev/null; }
 standing() { [ "$(ps -o stat= -p "$1" | cut -c1)" = T ]; }
-stop_process() { kill -STOP "$1" && wait_for 10 standing "$1"; }
+
+# stop_process PID...: outside of the store. One that is stopped while it has the store locked keeps everybody out of it.
+stop_process() {
+    local pid
+    for ((; ; )); do
+        kill -STOP "$@" || return
+        for pid in "$@"; do wait_for 10 standing "$pid"; done
+        sqlite3 -cmd '.timeout 300' "$STORE" 'SELECT count(*) FROM attempt' >/dev/null 2>&1 && return
+        kill -CONT "$@"
+        sleep 0.05
+    done
+}
 
 watch_store() {
     db "CREATE TABLE seen (n INTEGER PRIMARY KEY, what TEXT, attempt TEXT, at INTEGER);

@@ -82,7 +82,7 @@ overslept() { lapsed "$1" && [ "$(field "$(date +%s%3N) - renewed_wall_ms > 3000
             old[i]=$PID
         done
         wait_for 30 holds $pairs
-        for ((i = 0; i < pairs; i++)); do kill -STOP "${old[i]}"; done
+        stop_process "${old[@]}"
         wait_for 20 all_lapsed $pairs
         for ((i = 0; i < pairs; i++)); do
             kill -CONT "${old[i]}"

@@ -39,7 +39,7 @@ stop_process() {
     for ((; ; )); do
         kill -STOP "$@" || return
         for pid in "$@"; do wait_for 10 standing "$pid"; done
-        sqlite3 -cmd '.timeout 300' "$STORE" 'SELECT count(*) FROM attempt' >/dev/null 2>&1 && return
+        sqlite3 -cmd '.timeout 300' "$STORE" 'BEGIN IMMEDIATE; ROLLBACK' >/dev/null 2>&1 && return
         kill -CONT "$@"
         sleep 0.05
     done

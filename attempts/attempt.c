@@ -13,6 +13,8 @@
  *     cancel-requested  somebody asked for it
  *     signal            the owner was told to stop by a signal
  *     lease-lost        the owner could not confirm its lease in time and stopped its work
+ *     failed            a claim of libtenure, or of SQL, was ended by its owner as failed
+ *     released          likewise, and given back without a publication
  *     leftovers         earlier work on the same subject could not be ended
  *     proved-already    another proved the same tree between this one's look and its reserve
  *     internal          the owner met an error of its own

@@ -324,28 +324,44 @@ static enum result begin(struct publication *publication, struct error *err)
     return r;
 }
 
-enum result postgres_publication_begin(
-    struct store *base, const struct credential *credential, struct publication **ret, struct error *err)
+static enum result begin_on(struct postgres_store *store, const struct credential *credential,
+    int64_t until_ms, struct publication **ret, struct error *err)
 {
-    struct postgres_store *store = postgres_of(base);
     struct publication *publication = NULL;
-    int64_t until_ms = real_ms() + store->deadline_ms;
-    enum result r = postgres_check_writer(store, err);
+    enum result r = postgres_connect_alive(store, until_ms, err);
 
-    FAILPOINT("publish-before-begin");
-    if (r == RESULT_OK)
-        r = postgres_connect_alive(store, until_ms, err);
     if (r != RESULT_OK)
         return r;
     publication = mem_alloc(sizeof *publication);
     *publication = (struct publication){.store = store, .credential = *credential, .until_ms = until_ms};
     r = begin(publication, err);
-    if (r != RESULT_OK) {
+    if (r == RESULT_OK)
+        *ret = publication;
+    else
         publication_abort(&publication);
+    return r;
+}
+
+/* Nothing of it stays when the connection is lost meanwhile, so it may be begun on another. */
+enum result postgres_publication_begin(
+    struct store *base, const struct credential *credential, struct publication **ret, struct error *err)
+{
+    struct postgres_store *store = postgres_of(base);
+    int64_t until_ms = real_ms() + store->deadline_ms;
+    enum result r = postgres_check_writer(store, err);
+
+    if (r != RESULT_OK)
         return r;
+    FAILPOINT("publish-before-begin");
+    for (;;) {
+        _cleanup_(error_done) struct error why = {0};
+        r = begin_on(store, credential, until_ms, ret, &why);
+        if (r == RESULT_OK)
+            break;
+        if (r != RESULT_UNREACHABLE || store->connection || postgres_back_off(store, until_ms) != WAIT_READY)
+            return error_move(err, &why);
     }
     FAILPOINT("publish-after-begin");
-    *ret = publication;
     return RESULT_OK;
 }
 

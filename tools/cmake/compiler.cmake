@@ -22,7 +22,7 @@ add_compile_options(-pthread)
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
     add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE)
-    add_link_options(-pie -Wl,-z,relro,-z,now -Wl,--as-needed)
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now -Wl,--as-needed)
 endif()
 if(TENURE_SANITIZE)
     add_compile_options(-fsanitize=${TENURE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -4,7 +4,7 @@
  * Looking for what is untracked takes git about as long as looking at what is tracked, so two gits do the one
  * and the other beside each other. That is one look as long as both read the same index: a file that was
  * added between them would be nobody's. So the index is watched, and where it cannot be told to have stood
- * still one git looks at both again.
+ * still one git looks at both again, and the entries are read a second time.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -131,6 +131,27 @@ static bool calls_succeeded(const struct collect calls[CALL_MAX])
     GIT_CALL(                                                                                                \
         directory_fd, "status", "--porcelain=v2", "-z", "--branch", untracked, "--ignore-submodules=none")
 
+#define CALL_FILES_OF(directory_fd, ...)                                                                     \
+    GIT_CALL(directory_fd, "ls-files", __VA_ARGS__, "-s", "-v", "-z", "--full-name", "--", ":/")
+
+static bool same_text(const struct text *a, const struct text *b)
+{
+    return a->length == b->length && (a->length == 0 || memcmp(a->bytes, b->bytes, a->length) == 0);
+}
+
+/* The entries were read by another git than what is changed. Behind it they must be the same still: a commit
+ * in between would leave those of the tree before it under the name of the new one. */
+static enum result check_listing(
+    struct runner *runner, int directory_fd, const struct repository_look *look, struct error *err)
+{
+    struct collect call = CALL_FILES_OF(directory_fd, "-c");
+    enum result r = git_run(runner, &call, err);
+    if (r == RESULT_OK && !same_text(&call.output, &look->listing))
+        r = error_set(err, RESULT_CONFLICT, 0, "the index was written to while git was asked about it");
+    git_calls_done(&call, 1);
+    return r;
+}
+
 /* What one git alone says is changed, the untracked too. */
 static enum result look_again(struct runner *runner, int directory_fd, const char *prefix,
     struct repository_look *look, struct error *err)
@@ -142,7 +163,7 @@ static enum result look_again(struct runner *runner, int directory_fd, const cha
     if (r == RESULT_OK)
         r = status_parse(&call.output, prefix, &look->changes, &look->commit, err);
     git_calls_done(&call, 1);
-    return r;
+    return r == RESULT_OK ? check_listing(runner, directory_fd, look, err) : r;
 }
 
 static enum result check_head(const struct repository_look *look, struct error *err)
@@ -173,8 +194,7 @@ enum result repository_look(struct runner *runner, int directory_fd, const char 
 {
     struct collect calls[CALL_MAX] = {
         [CALL_STATUS] = CALL_STATUS_OF(directory_fd, "-uno"),
-        [CALL_FILES] = GIT_CALL(directory_fd, "ls-files", "-o", "--exclude-standard", "-s", "-v", "-z",
-            "--full-name", "--", ":/"),
+        [CALL_FILES] = CALL_FILES_OF(directory_fd, "-o", "--exclude-standard"),
         [CALL_NAMES] = GIT_CALL(
             directory_fd, "rev-parse", "--absolute-git-dir", "HEAD", "HEAD^{tree}", "--show-toplevel"),
         [CALL_SETTINGS] = GIT_CALL_PLAIN(directory_fd, "config", "-z", "--get-regexp",

@@ -3,7 +3,8 @@
 
 #include "completion/repository/candidate.h"
 
-#define REPOSITORY "git init -q .; echo one > a; git add .; git commit -qm first; "
+#define REPOSITORY  "git init -q .; echo one > a; git add .; git commit -qm first; "
+#define BLOB_OF_TWO "f719efd430d52bcfc8566a43b2eb655688d38871" /* "two\n" */
 
 /* Runs the programs of the first call one after the other, and a script between any two of them; later calls
  * as they are. */
@@ -73,6 +74,22 @@ static void nothing_slips_between_two_gits(void **state)
         }
 }
 
+/* The entries are those of the tree that is named, although the commit came when they were read already. */
+static void a_commit_between_two_gits_brings_its_entries(void **state)
+{
+    (void)state;
+    for (size_t before = 1; before <= 3; before++) {
+        _cleanup_(mem_free) char *name = mem_format("committed-%zu", before);
+        run(name, REPOSITORY "echo two > a");
+        struct meddler meddler = {.place = name, .script = "git commit -qam second", .before = before};
+        struct candidate candidate = look(&meddler, name);
+        assert_int_equal(candidate_check_clean(&candidate, NULL), RESULT_OK);
+        assert_int_equal(candidate.entry_count, 1);
+        assert_memory_equal(candidate.entries[0].blob, BLOB_OF_TWO, strlen(BLOB_OF_TWO));
+        candidate_done(&candidate);
+    }
+}
+
 /* A linked work tree and a submodule have an index elsewhere; it is known to stand still there, too. */
 static void one_look_is_enough_when_nothing_moves(void **state)
 {
@@ -100,7 +117,7 @@ static void a_refreshed_index_is_no_change(void **state)
         .place = "refreshed", .script = "touch a; git update-index --refresh", .before = 1};
     struct candidate candidate = look(&meddler, "refreshed");
     assert_int_equal(candidate_check_clean(&candidate, NULL), RESULT_OK);
-    assert_int_equal(meddler.calls, 2);
+    assert_int_equal(meddler.calls, 3);
     candidate_done(&candidate);
 }
 
@@ -113,7 +130,7 @@ static void what_is_untracked_is_told_once(void **state)
         struct meddler meddler = {
             .place = "once", .script = "git update-index --force-write-index", .before = 1, .over = !again};
         struct candidate candidate = look(&meddler, "once");
-        assert_int_equal(meddler.calls, 1 + again);
+        assert_int_equal(meddler.calls, again ? 3 : 1);
         assert_int_equal(candidate.change_count, 3);
         static const char *const PATHS[] = {"e/x", "n", "nested/"};
         for (size_t i = 0; i < ARRAY_SIZE(PATHS); i++) {
@@ -130,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_slips_between_two_gits),
+        cmocka_unit_test(a_commit_between_two_gits_brings_its_entries),
         cmocka_unit_test(one_look_is_enough_when_nothing_moves),
         cmocka_unit_test(a_refreshed_index_is_no_change),
         cmocka_unit_test(what_is_untracked_is_told_once),

@@ -116,6 +116,7 @@ int test_evidence(void);
 int test_contention(void);
 int test_races(void);
 int test_crashes(void);
+int test_publications(void);
 int test_sqlite(void);
 int test_sqlite_faults(void);
 int test_postgres_schema(void);

@@ -19,6 +19,7 @@ static const struct group {
     {"contention", test_contention, NULL},
     {"races", test_races, NULL},
     {"crashes", test_crashes, NULL},
+    {"publications", test_publications, NULL},
     {"place", test_sqlite, "sqlite"},
     {"faults", test_sqlite_faults, "sqlite"},
     {"schema", test_postgres_schema, "postgres"},

@@ -1,11 +1,14 @@
 #include "supervisor/stall.h"
 
+#include <sched.h>
+
 void stall_init(struct stall *stall, const struct clock *clock, int64_t margin_ms)
 {
     stall->clock = clock;
     stall->bound_ms = 2 * margin_ms;
     atomic_init(&stall->seen_boot_ms, clock->boot_ms(clock));
     atomic_init(&stall->gap_ms, 0);
+    atomic_init(&stall->looking, 0);
 }
 
 int64_t stall_tick_ms(int64_t margin_ms)
@@ -13,7 +16,7 @@ int64_t stall_tick_ms(int64_t margin_ms)
     return margin_ms / 2 > 0 ? margin_ms / 2 : 1;
 }
 
-bool stall_look(struct stall *stall)
+static bool count(struct stall *stall)
 {
     int64_t now = stall->clock->boot_ms(stall->clock);
     int64_t before = stall->seen_boot_ms;
@@ -29,7 +32,18 @@ bool stall_look(struct stall *stall)
     return true;
 }
 
+bool stall_look(struct stall *stall)
+{
+    stall->looking++;
+    bool ended = count(stall);
+    stall->looking--;
+    return ended;
+}
+
+/* Whose own look found nothing may have come second, to one that has not counted yet. */
 int64_t stall_take(struct stall *stall)
 {
+    while (stall->looking > 0)
+        sched_yield();
     return atomic_exchange(&stall->gap_ms, 0);
 }

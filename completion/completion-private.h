@@ -24,7 +24,8 @@ struct step {
     char *reason; /* of the plan */
     int64_t expected_ms;
     struct applicability applicability;
-    struct snapshot *inputs;  /* as they were when it started */
+    struct snapshot *ahead;   /* the inputs before the last look at the tree; NULL: it was not ready then */
+    struct snapshot *inputs;  /* the same, of one that started */
     struct evidence evidence; /* of its outcome, once ENDED or planned for reuse */
 };
 

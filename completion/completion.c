@@ -41,6 +41,8 @@ static enum result read_demand(struct run *run, struct error *err)
         r = config_demand(&run->config, run->options->names, run->options->name_count, &run->demanded, err);
     if (r == RESULT_OK && !run->options->dirty)
         r = config_check_clean(&run->config, &run->candidate, err);
+    if (r == RESULT_OK && !run->options->dirty)
+        r = config_check_committed(&run->candidate, err);
     if (r == RESULT_OK)
         r = demand_digest(&run->config, run->demanded, &run->candidate, &run->surroundings, run->demand, err);
     if (r != RESULT_OK)
@@ -202,6 +204,25 @@ static enum result begin(struct run *run, struct error *err)
     return RESULT_OK;
 }
 
+/* It was read from the work tree, between two looks: another one may have lain there at that moment. */
+static enum result check_demand(struct run *run, struct error *err)
+{
+    if (run->options->dirty)
+        return RESULT_OK;
+    _cleanup_(text_done) struct text bytes = {0};
+    char digest[DIGEST_HEX_SIZE];
+    enum result r = candidate_contents(&run->candidate, CONFIG_NAME, &bytes, err);
+    if (r != RESULT_OK)
+        return r;
+    digest_hex(bytes.bytes ? bytes.bytes : "", bytes.length, digest);
+    if (strcmp(digest, run->config.digest) == 0)
+        return RESULT_OK;
+    run->moved = true;
+    error_set(err, RESULT_CONFLICT, 0,
+        "the tree moved while it was being proved: " CONFIG_NAME " was another one when it was read");
+    return error_remedy(err, "leave the work tree alone, and run it again");
+}
+
 static enum result work(struct run *run, struct error *err)
 {
     supervisor_progress(hold_supervisor(run->hold), "planning", 0, 0);
@@ -213,6 +234,8 @@ static enum result work(struct run *run, struct error *err)
     /* The plan speaks of the candidate, not of the work tree; planning and the store may take their time. */
     if (r == RESULT_OK)
         r = schedule_look(run, err);
+    if (r == RESULT_OK)
+        r = check_demand(run, err);
     if (r == RESULT_OK)
         r = schedule_run(run, err);
     if (r == RESULT_OK && !run->failed &&
@@ -446,6 +469,7 @@ static void run_done(struct run *run)
 {
     for (size_t i = 0; run->steps && i < run->config.producer_count; i++) {
         free(run->steps[i].reason);
+        snapshot_free(run->steps[i].ahead);
         snapshot_free(run->steps[i].inputs);
         evidence_done(&run->steps[i].evidence);
     }

@@ -65,6 +65,45 @@ static void tell_progress(struct run *run)
         hold_supervisor(run->hold), "producers", (int64_t)count_state(run, STEP_ENDED), (int64_t)total);
 }
 
+/* ---- who is next ---- */
+
+enum readiness {
+    STEP_READY,
+    STEP_NOT_YET,
+    STEP_NEVER, /* a need failed or was dropped */
+};
+
+static enum readiness readiness(const struct run *run, const struct step *step)
+{
+    enum readiness all = STEP_READY;
+    for (size_t i = 0; i < step->producer->needs.count; i++) {
+        const struct step *need = &run->steps[step->producer->need_indices[i]];
+        if (need->state == STEP_DROPPED || (need->state == STEP_ENDED && !need->evidence.passed))
+            return STEP_NEVER;
+        if (need->state != STEP_ENDED)
+            all = STEP_NOT_YET;
+    }
+    return all;
+}
+
+/* As many as the limit for descriptors bears (RLIMIT_NOFILE); one at least. */
+static size_t places_at_most(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    size_t left = files.rlim_cur > OWN_FILES ? (size_t)files.rlim_cur - OWN_FILES : 0;
+    return left / JOB_FILES > 0 ? left / JOB_FILES : 1;
+}
+
+static size_t places(const struct run *run)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = run->options->jobs > 0 ? run->options->jobs : processors > 0 ? (size_t)processors : 1;
+    size_t most = places_at_most();
+    return wanted < most ? wanted : most;
+}
+
 /* ---- the tree ---- */
 
 /* The usual reason at first: what producers make is not ignored yet. The sentence says so itself, since it
@@ -79,10 +118,8 @@ static enum result refuse_moved(struct run *run, const struct candidate *now, st
     return error_set(err, RESULT_CONFLICT, 0, "%s; producers leave this behind: %s", message, remedy.bytes);
 }
 
-enum result schedule_look(struct run *run, struct error *err)
+static enum result look_at_tree(struct run *run, struct error *err)
 {
-    if (run->options->dirty || run->looked)
-        return RESULT_OK;
     struct candidate now = {.top_fd = -1};
     enum result r = candidate_look(run->runner, run->candidate.top, &now, err);
     if (r == RESULT_INVALID) {
@@ -105,7 +142,40 @@ static enum result take_inputs(struct run *run, struct step *step, struct error 
     _cleanup_(mem_free) size_t *indices = NULL;
     size_t count = 0;
     pathspec_select(&run->candidate, &step->producer->inputs, &indices, &count);
-    return snapshot_take(&run->candidate, indices, count, &step->inputs, err);
+    return snapshot_take(&run->candidate, indices, count, &step->ahead, err);
+}
+
+/* Of those that may start in this turn, and of `must` in any case. It comes before the look: what was looked
+ * at behind it and is as it was then in the end, was the candidate's the whole time. */
+static enum result take_ahead(struct run *run, const struct step *must, struct error *err)
+{
+    size_t running = count_state(run, STEP_RUNNING), most = places(run);
+    size_t left = most > running ? most - running : 0;
+    enum result r = RESULT_OK;
+    for (size_t n = 0; n < run->config.producer_count && r == RESULT_OK; n++) {
+        struct step *step = &run->steps[run->config.order[n]];
+        snapshot_free(STEAL(step->ahead));
+        bool next =
+            left > 0 && step->state == STEP_WAITING && !step->reuse && readiness(run, step) == STEP_READY;
+        left -= next;
+        if (next || step == must)
+            r = take_inputs(run, step, err);
+    }
+    return r;
+}
+
+static enum result look_behind_inputs(struct run *run, const struct step *must, struct error *err)
+{
+    if (run->options->dirty || (run->looked && (must == NULL || must->ahead != NULL)))
+        return RESULT_OK;
+    run->looked = false;
+    enum result r = take_ahead(run, must, err);
+    return r == RESULT_OK ? look_at_tree(run, err) : r;
+}
+
+enum result schedule_look(struct run *run, struct error *err)
+{
+    return look_behind_inputs(run, NULL, err);
 }
 
 static enum result check_needs(struct run *run, const struct step *step, struct error *err)
@@ -289,11 +359,10 @@ static enum result spawn(struct run *run, const char *name, const struct command
 
 static enum result start_step(struct run *run, struct step *step, struct error *err)
 {
-    enum result r = schedule_look(run, err);
+    enum result r = look_behind_inputs(run, step, err);
     if (r == RESULT_OK)
         r = check_needs(run, step, err);
-    if (r == RESULT_OK && !run->options->dirty)
-        r = take_inputs(run, step, err);
+    step->inputs = STEAL(step->ahead);
     if (r == RESULT_OK)
         r = spawn(run, step->producer->name, &step->producer->run, step->producer, step->producer->timeout_ms,
             step->expected_ms, err);
@@ -313,25 +382,6 @@ static enum result reuse_step(struct run *run, struct step *step, struct error *
         fail(run, step->producer->name,
             mem_format("%s failed before, and nothing that it depends on changed", step->producer->name));
     return note_reuse(run, step, err);
-}
-
-enum readiness {
-    STEP_READY,
-    STEP_NOT_YET,
-    STEP_NEVER, /* a need failed or was dropped */
-};
-
-static enum readiness readiness(const struct run *run, const struct step *step)
-{
-    enum readiness all = STEP_READY;
-    for (size_t i = 0; i < step->producer->needs.count; i++) {
-        const struct step *need = &run->steps[step->producer->need_indices[i]];
-        if (need->state == STEP_DROPPED || (need->state == STEP_ENDED && !need->evidence.passed))
-            return STEP_NEVER;
-        if (need->state != STEP_ENDED)
-            all = STEP_NOT_YET;
-    }
-    return all;
 }
 
 static bool may_start_more(const struct run *run)
@@ -362,24 +412,6 @@ static enum result begin_step(struct run *run, size_t index, struct error *err)
     if (r != RESULT_OK)
         return r;
     return step->reuse ? reuse_step(run, step, err) : start_step(run, step, err);
-}
-
-/* As many as the limit for descriptors bears (RLIMIT_NOFILE); one at least. */
-static size_t places_at_most(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
-        return SIZE_MAX;
-    size_t left = files.rlim_cur > OWN_FILES ? (size_t)files.rlim_cur - OWN_FILES : 0;
-    return left / JOB_FILES > 0 ? left / JOB_FILES : 1;
-}
-
-static size_t places(const struct run *run)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = run->options->jobs > 0 ? run->options->jobs : processors > 0 ? (size_t)processors : 1;
-    size_t most = places_at_most();
-    return wanted < most ? wanted : most;
 }
 
 /* Starts what can be started now. BUSY is not an error: the gate is closed, and opens with an event. */

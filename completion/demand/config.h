@@ -87,6 +87,10 @@ _must_use_ enum result config_read(int top_fd, struct config *ret, struct text *
 _must_use_ enum result config_check_clean(
     const struct config *config, const struct candidate *candidate, struct error *err);
 
+/* INVALID when the tree holds no tenure.json: what is ignored lies in the work tree and demands nothing of
+ * the commit. */
+_must_use_ enum result config_check_committed(const struct candidate *candidate, struct error *err);
+
 /* Appends what to do about what producers left behind untracked: the lines that .gitignore lacks, quoted, for
  * outputs and for directories and files that nobody declares, and the lock files to be committed. False:
  * there is nothing. */

@@ -212,3 +212,15 @@ enum result config_check_clean(
     text_done(&declared.text);
     return r;
 }
+
+enum result config_check_committed(const struct candidate *candidate, struct error *err)
+{
+    for (size_t i = 0; i < candidate->entry_count; i++) {
+        runner_pace(candidate->runner, i);
+        if (strcmp(candidate->entries[i].path, CONFIG_NAME) == 0)
+            return RESULT_OK;
+    }
+    error_set(err, RESULT_INVALID, 0,
+        CONFIG_NAME " is not committed, so it does not belong to the tree that is to be proved");
+    return error_remedy(err, "take it out of .gitignore, `git add " CONFIG_NAME "` and commit");
+}

@@ -114,6 +114,10 @@ _must_use_ enum result candidate_changed(struct runner *runner, const struct can
     const char *old_tree, const char *const *globs, size_t glob_count, size_t limit, char ***ret_paths,
     size_t *ret_count, struct error *err);
 
+/* The bytes that git would check out for a path of the candidate's commit. INVALID: there is none; with git's
+ * words. */
+_must_use_ enum result candidate_contents(
+    const struct candidate *candidate, const char *path, struct text *ret, struct error *err);
 /* The bytes of a file of a commit (git show COMMIT:PATH); ABSENT when it has none. */
 _must_use_ enum result repository_show(struct runner *runner, const char *directory, const char *commit,
     const char *path, struct text *ret, struct error *err);

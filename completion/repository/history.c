@@ -139,3 +139,15 @@ enum result repository_resolve(struct runner *runner, const char *directory, con
     *ret_tree = STEAL(tree);
     return RESULT_OK;
 }
+
+enum result candidate_contents(
+    const struct candidate *candidate, const char *path, struct text *ret, struct error *err)
+{
+    _cleanup_(mem_free) char *name = mem_format("%s:%s", candidate->commit, path);
+    struct collect call = GIT_CALL(candidate->top_fd, "cat-file", "--filters", name);
+    enum result r = git_run(candidate->runner, &call, err);
+    if (r == RESULT_OK)
+        text_append(ret, call.output.bytes ? call.output.bytes : "", call.output.length);
+    git_calls_done(&call, 1);
+    return r;
+}

@@ -44,6 +44,16 @@ refused() { # refused WORD...: exit 2, these named, and the store as it was
     mkdir -p new/folder && touch new/folder/file
     refused 'new/folder/file (untracked)'
 }
+@test "E8: a tenure.json that is ignored and not committed demands nothing of the tree" {
+    git rm -q --cached tenure.json
+    echo tenure.json >>.gitignore
+    git add .gitignore && git commit -qm "Forget what is demanded"
+    exits 2
+    says 'tenure.json is not committed' 'git add tenure.json'
+    [ "$(cat "$STORE" | sha256sum)" = "$BEFORE" ]
+    # A trial asks no commit.
+    exits 0 --dirty
+}
 @test "E8: assume-unchanged and skip-worktree, edited or not" {
     git update-index --assume-unchanged src/one
     refused src/one assume-unchanged

@@ -180,3 +180,45 @@ stands() { [ "$(ps -o stat= -p "$1" | cut -c1)" = T ]; }
     [ ! -e "$SANDBOX/go" ]
     wait_for 20 none_marked
 }
+
+# between_looks FILE MARK: a git that leaves $SANDBOX/other as FILE behind the first look at the tree that finds
+# $SANDBOX/mark, and puts FILE back in front of the next one: no look sees it.
+between_looks() {
+    cp -p "$1" "$SANDBOX/kept"
+    mkdir "$SANDBOX/bin"
+    cat >"$SANDBOX/bin/git" <<END
+#!/bin/sh
+case " \$* " in
+*" status "*) ;;
+*) exec '$(command -v git)' "\$@" ;;
+esac
+[ ! -e '$SANDBOX/swapped' ] || cp -p '$SANDBOX/kept' '$REPO/$1'
+'$(command -v git)' "\$@"
+rc=\$?
+[ -e '$SANDBOX/swapped' ] || [ ! -e '$2' ] || { : >'$SANDBOX/swapped'; cp '$SANDBOX/other' '$REPO/$1'; }
+exit \$rc
+END
+    chmod +x "$SANDBOX/bin/git"
+    PATH=$SANDBOX/bin:$PATH
+}
+
+@test "E3: a producer never sees the committed input, and both looks around it do" {
+    # The second producer starts with a look of its own; behind it, its input is replaced.
+    config "{a: {run: \": >'$SANDBOX/mark'\", inputs: [\".gitignore\"]},
+        b: {run: \"grep -q two input\", inputs: [\"input\"], needs: [\"a\"]}}"
+    echo two >"$SANDBOX/other"
+    between_looks input "$SANDBOX/mark"
+    exits 6
+    [ -e "$SANDBOX/swapped" ]
+    STORED=1 moved input
+}
+
+@test "E3: the demand is that of the commit, not of a tenure.json that lay there for a moment" {
+    config '{a: {run: "true"}, b: {run: "false"}}'
+    : >"$SANDBOX/mark"
+    jq 'del(.producers.b)' tenure.json >"$SANDBOX/other"
+    between_looks tenure.json "$SANDBOX/mark"
+    exits 6
+    [ -e "$SANDBOX/swapped" ]
+    moved tenure.json
+}

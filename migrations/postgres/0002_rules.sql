@@ -16,8 +16,15 @@ COMMENT ON FUNCTION tenure.version() IS 'The schema: of the last file of this fo
 CREATE FUNCTION tenure.fail_newer(known int) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$
 DECLARE
-    version int := tenure.version();
+    told text;
+    version int;
 BEGIN
+    -- Every call of every heartbeat comes this way: the usual answer is compared as it is.
+    SELECT m.value INTO told FROM tenure.meta m WHERE m.name = 'schema_version';
+    IF told = known::text THEN
+        RETURN known;
+    END IF;
+    version := tenure.version();
     IF version IS NULL THEN
         RAISE EXCEPTION 'the version of the schema cannot be read' USING ERRCODE = 'data_corrupted';
     ELSIF version > known THEN

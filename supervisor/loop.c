@@ -84,9 +84,18 @@ static int add_sources(struct supervisor *supervisor)
     return r;
 }
 
+static enum result library_missing(struct error *err)
+{
+    error_set(err, RESULT_SYSTEM, ELIBACC,
+        "libsystemd.so.0 cannot be loaded, and there is no event loop without it");
+    return error_remedy(err, "install the package libsystemd0");
+}
+
 enum result loop_open(struct supervisor *supervisor, struct error *err)
 {
     int r = sd_event_new(&supervisor->event);
+    if (r == -ELIBACC)
+        return library_missing(err);
     if (r >= 0)
         r = add_sources(supervisor);
     if (r < 0)

@@ -81,7 +81,8 @@ static void load(void)
     loaded = handle != NULL;
 }
 
-/* Without the library there is no loop, and so nobody who could call any other of its functions. */
+/* -ELIBACC without the library: then there is no loop, and so nobody who could call any other of its
+ * functions. */
 int sd_event_new(sd_event **ret)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

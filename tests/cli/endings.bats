@@ -175,3 +175,16 @@ teardown() { sandbox_end; }
     [ "$(db "SELECT state || ' ' || reason_code FROM attempt WHERE subjects = 'command:x'")" = 'cancelled internal' ]
     holds 0
 }
+
+@test "without libsystemd what needs no loop works, and what needs one names the package" {
+    unshare -rUm true 2>/dev/null || skip "no user and mount namespaces here"
+    local file
+    file=$(ldconfig -p | sed -n 's/.*libsystemd\.so\.0 .*=> //p' | head -n 1)
+    [ -n "$file" ] || file=$(echo /usr/lib/*/libsystemd.so.0)
+    file=$(realpath "$file")
+    run unshare -rUm sh -c "mount --bind /dev/null '$file' && exec \"\$TENURE\" run --subject x -- true"
+    assert_exit 125
+    assert_says 'libsystemd.so.0 cannot be loaded' 'install the package libsystemd0'
+    run unshare -rUm sh -c "mount --bind /dev/null '$file' && exec \"\$TENURE\" status"
+    assert_exit 0
+}

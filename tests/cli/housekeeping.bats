@@ -265,15 +265,22 @@ project() { # project KIND: a repository that looks like one
     cmp "$TENURE" "$root/bin/tenure" || "$root/bin/tenure" --version
     [ "$("$root/bin/tenure" --version)" = "$("$TENURE" --version)" ]
     source=$BATS_TEST_DIRNAME/../../docs
-    for section in 1 5 7; do
+    for section in 1 3 5 7; do
         for page in "$source"/man/*.$section; do cmp "$page" "$root/share/man/man$section/$(basename "$page")"; done
     done
     cmp "$source/completions/tenure.bash" "$root/share/bash-completion/completions/tenure"
     cmp "$source/completions/_tenure" "$root/share/zsh/site-functions/_tenure"
     cmp "$source/completions/tenure.fish" "$root/share/fish/vendor_completions.d/tenure.fish"
     cmp "$source/tenure.schema.json" "$root/share/tenure/tenure.schema.json"
-    # Nothing but the program can be executed, nothing is writable by others, and nothing else was installed.
-    [ "$(find "$SANDBOX/root" -type f -perm /111)" = "$root/bin/tenure" ]
+    for example in "$source"/examples/*; do cmp "$example" "$root/share/doc/tenure/examples/$(basename "$example")"; done
+    cmp "$source/../include/tenure.h" "$root/include/tenure.h"
+    library=$(find "$root" -name 'libtenure.so.*' -type f)
+    [ "$(readlink -f "${library%.so*}.so")" = "$library" ]
+    PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig run pkg-config --variable=includedir tenure
+    [ "$(readlink -f "$output")" = "$root/include" ]
+    # Nothing but the program and an example can be executed, nothing is writable by others, and nothing else was installed.
+    [ "$(find "$SANDBOX/root" -type f -perm /111 | sort)" = "$root/bin/tenure"$'\n'"$root/share/doc/tenure/examples/publish.py" ]
     [ -z "$(find "$SANDBOX/root" -perm /022 -not -type l)" ]
-    [ "$(find "$SANDBOX/root" -type f | wc -l)" = $((1 + $(find "$source/man" -name '*.[157]' | wc -l) + 3 + 1)) ]
+    [ "$(find "$SANDBOX/root" -type f | wc -l)" = $((1 + $(find "$source/man" -name '*.[1357]' -type f | wc -l) +
+        3 + 1 + $(find "$source/examples" -type f | wc -l) + 3)) ]
 }

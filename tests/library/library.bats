@@ -31,7 +31,7 @@ items() { seen "SELECT string_agg(value, ' ' ORDER BY value) FROM app.item WHERE
 
 @test "every function has its page" {
     for name in $(sed -nE 's/^[a-z].*[ *](tenure_[a-z_]+)\(.*/\1/p' "$BATS_TEST_DIRNAME/../../include/tenure.h"); do
-        grep -qE "^\.(Nm|Fn|Fo) $name|^\.so man3/" "$BATS_TEST_DIRNAME/../../docs/man/$name.3"
+        grep -qE "^\.Nm $name( ,)?$" "$BATS_TEST_DIRNAME/../../docs/man/$name.3"
     done
 }
 
@@ -68,11 +68,9 @@ items() { seen "SELECT string_agg(value, ' ' ORDER BY value) FROM app.item WHERE
     DESTDIR=$PLACE cmake --install "$BUILD" >/dev/null
     pc=$(find "$PLACE" -name tenure.pc)
     [ -n "$pc" ]
-    export PKG_CONFIG_SYSROOT_DIR=$PLACE PKG_CONFIG_PATH=${pc%/*}
+    export PKG_CONFIG_PATH=${pc%/*}
     # shellcheck disable=SC2046
     cc -o "$PLACE/publish" "$BATS_TEST_DIRNAME/../../docs/examples/publish.c" $(pkg-config --cflags --libs tenure)
-    run env LD_LIBRARY_PATH="$(pkg-config --variable=libdir tenure)" ldd "$PLACE/publish"
-    lib=$(dirname "$(find "$PLACE" -name libtenure.so.0)")
-    run env LD_LIBRARY_PATH="$lib" "$PLACE/publish" "$URL" 42 <<<a
+    run env LD_LIBRARY_PATH="$(pkg-config --variable=libdir tenure)" "$PLACE/publish" "$URL" 42 <<<a
     [ "$output" = 'published 1 items' ]
 }

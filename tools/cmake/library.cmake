@@ -15,7 +15,10 @@ target_link_options(tenure_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DI
 target_link_libraries(tenure_shared PRIVATE PkgConfig::tenure_shared_PC tenure_libpq)
 target_include_directories(tenure_shared INTERFACE ${CMAKE_SOURCE_DIR}/include)
 
+# By its own place, so that it holds wherever the whole is moved.
+file(RELATIVE_PATH TENURE_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(library/tenure.pc.in ${CMAKE_BINARY_DIR}/tenure.pc @ONLY)
-install(TARGETS tenure_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenure_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 install(FILES include/tenure.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${CMAKE_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

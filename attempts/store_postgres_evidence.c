@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "generated/attempts_sql.h"
 
+#define NONCE_BYTES 16
+
 /* ---- evidence ---- */
 
 enum result postgres_evidence_put(
@@ -14,16 +16,22 @@ enum result postgres_evidence_put(
     _cleanup_(result_cleanup) PGresult *result = NULL;
     struct answer answer = {.pq = store->pq, .next = 2};
     int64_t sequence = 0;
-    enum result r = POSTGRES_WRITE("evidence", store,
-        postgres_call(store, ONCE, SQL_POSTGRES_EVIDENCE_PUT,
+    uint8_t random[NONCE_BYTES];
+    char nonce[2 * NONCE_BYTES + 1];
+    enum result r = RESULT_OK;
+
+    random_bytes(random, sizeof random);
+    hex_encode(random, sizeof random, nonce);
+    r = POSTGRES_WRITE("evidence", store,
+        postgres_call(store, REPEATABLE, SQL_POSTGRES_EVIDENCE_PUT,
             PARAMETERS(parameter_schema(), parameter_text(credential->attempt_id),
                 parameter_bytes(credential->token, TOKEN_BYTES), parameter_text(machine_id),
                 parameter_text(row->producer), parameter_text(row->key), parameter_text(row->verdict),
                 parameter_boolean(row->passed), parameter_boolean(row->reusable),
-                parameter_text(row->repository), parameter_text(row->tree), parameter_text(row->payload)),
+                parameter_text(row->repository), parameter_text(row->tree), parameter_text(row->payload),
+                parameter_text(nonce)),
             &result, err),
         err);
-
     if (r != RESULT_OK)
         return r;
     answer.result = result;

@@ -113,11 +113,13 @@ CREATE TABLE tenure.evidence (
     reusable   boolean NOT NULL,
     tree       text,
     payload    text,
-    at         timestamptz NOT NULL
+    at         timestamptz NOT NULL,
+    nonce      text UNIQUE
 );
 CREATE INDEX evidence_key ON tenure.evidence (key, sequence) WHERE reusable;
 CREATE INDEX evidence_producer ON tenure.evidence (producer, repository, sequence) WHERE reusable;
 COMMENT ON TABLE tenure.evidence IS 'Outcomes of producers. key: digest of all that the outcome depends on.';
+COMMENT ON COLUMN tenure.evidence.nonce IS 'Of who put it: repeated with it, evidence is the same and not another.';
 
 CREATE TABLE tenure.proof (
     id          text PRIMARY KEY,

@@ -3,7 +3,7 @@
 
 CREATE FUNCTION tenure.evidence_put(attempt uuid, token bytea, machine_id text, producer text, key text, verdict text,
     passed boolean, reusable boolean, repository text DEFAULT NULL, tree text DEFAULT NULL, payload text DEFAULT NULL,
-    OUT result text, OUT message text, OUT sequence bigint)
+    nonce text DEFAULT NULL, OUT result text, OUT message text, OUT sequence bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
 #variable_conflict use_variable
 DECLARE
@@ -12,17 +12,21 @@ DECLARE
 BEGIN
     SELECT o.result, o.message INTO result, message FROM tenure.check_owner(a, token) o;
     IF result = 'ok' THEN
+        -- One whose answer was lost is asked by repeating it.
+        SELECT e.sequence INTO sequence FROM tenure.evidence e WHERE e.nonce = nonce AND e.attempt = a.id;
+    END IF;
+    IF result = 'ok' AND sequence IS NULL THEN
         INSERT INTO tenure.evidence AS e (attempt, machine_id, repository, producer, key, verdict, passed, reusable, tree,
-            payload, at)
+            payload, at, nonce)
         VALUES (a.id, machine_id, coalesce(repository, a.repository), producer, key, verdict, passed, reusable, tree,
-            payload, now)
+            payload, now, nonce)
         RETURNING e.sequence INTO sequence;
         PERFORM tenure.remember(a.id, 'evidence', format('%s: %s', producer, verdict), now);
         PERFORM tenure.commit_durably();
     END IF;
 END $$;
-COMMENT ON FUNCTION tenure.evidence_put(uuid, bytea, text, text, text, text, boolean, boolean, text, text, text) IS
-    'Records the outcome of a producer under the token. ok and its number; retired: nothing written.';
+COMMENT ON FUNCTION tenure.evidence_put(uuid, bytea, text, text, text, text, boolean, boolean, text, text, text, text) IS
+    'Records the outcome of a producer under the token. Repeated with the same nonce it answers as the first time. ok and its number; retired: nothing written.';
 
 CREATE FUNCTION tenure.evidence_find(key text, machine_id text) RETURNS SETOF tenure.evidence
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, tenure, pg_temp AS $$

@@ -138,5 +138,7 @@ enum result schema_identity(struct sqlite_store *store, struct error *err)
     if (r != RESULT_OK || store->access == STORE_READ || strcmp(machine_id, store->machine.machine_id) == 0)
         return r;
     error_set(err, RESULT_INVALID, 0, "%s: the embedded store of another machine", store->path);
-    return error_remedy(err, "use a store at postgresql:// to share attempts between machines");
+    return error_remedy(err,
+        "use a store at postgresql:// to share attempts between machines; where there is no "
+        "machine-id, another host name makes another machine");
 }

@@ -44,7 +44,8 @@ static bool id_hash(const char *path, char ret[MACHINE_ID_SIZE])
 }
 
 /* Images of containers and new roots often have no id. The host's name then stands in: it tells the machines
- * apart that people tell apart, and what decides (locks, leases, the boot id) does not rest on it. */
+ * apart that people tell apart. Locks and leases do not rest on it; the embedded store does, and so do the
+ * leftovers of earlier boots. */
 static void machine_id_read(const char *host, char ret[MACHINE_ID_SIZE])
 {
     static const char *const PATHS[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};

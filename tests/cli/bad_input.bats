@@ -289,6 +289,7 @@ END
     [ ! -e "$SANDBOX/ran" ]
     [ "$(db .tables)" = somebody ]
     cp "$SANDBOX/good" "$STORE"
+    TENURE_TEST_MACHINE_ID=$(printf '5%.0s' {1..32}) refuse 2 'the embedded store of another machine' 'postgresql://' 'another host name' -- done
     refuse 2 'sqlite:' -- --store mysql://x status
     TENURE_STORE=nonsense refuse 2 'nonsense' -- done
     refuse 2 -- --store sqlite: done

@@ -52,6 +52,11 @@ enum result store_open(
     return error_remedy(err, "write sqlite:PATH or postgresql://HOST/DATABASE");
 }
 
+bool store_is_server(const char *url)
+{
+    return url && strncmp(url, "postgres", strlen("postgres")) == 0;
+}
+
 char *store_locker(const char *url)
 {
     static const char SCHEME[] = "sqlite:";

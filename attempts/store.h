@@ -36,8 +36,10 @@ struct store_options {
     const struct clock *clock;
     const struct machine *machine;
     int64_t deadline_ms; /* bound of any one statement's wait; 0: 30 s */
-    /* Called about every 10 ms while the store waits for somebody's lock. Returning false ends the wait:
-     * BUSY. */
+    int64_t patience_ms; /* a server that was there and is away is asked again for so long; 0: deadline_ms */
+    bool known;          /* it was there before: so also when this handle has not reached it yet */
+    /* Called about every 10 ms while the store waits for a lock or for a server. Returning false ends the
+     * wait: BUSY. */
     bool (*waiting)(void *context);
     void *waiting_context;
 };
@@ -53,6 +55,9 @@ _must_use_ enum result store_open(
     const struct store_options *options, enum store_access access, struct store **ret, struct error *err);
 void store_close(struct store *store); /* NULL is allowed */
 void store_cleanup(struct store **store);
+
+/* Whether others may keep us from it by their network alone. NULL is the embedded store. */
+bool store_is_server(const char *url);
 
 /* A URL without password, for people. Owned by the caller. */
 char *store_url_printable(const char *url);

@@ -39,7 +39,7 @@ struct postgres_store {
     enum store_access access;
     struct machine machine;
     char id[POSTGRES_STORE_ID_SIZE];
-    int64_t deadline_ms;
+    int64_t deadline_ms, patience_ms;
     bool (*waiting)(void *context);
     void *waiting_context;
     bool was_connected; /* a server that was there is waited for; one that never was is an error */
@@ -212,6 +212,8 @@ enum wait_end { WAIT_READY, WAIT_EXPIRED, WAIT_ENDED };
 int64_t real_ms(void); /* the kernel's clock: waits are bounded even when a test holds another clock still */
 /* Waits for the socket (-1: only for the time); calls the caller's `waiting` about every 10 ms. */
 enum wait_end postgres_wait(struct postgres_store *store, int fd, short events, int64_t until_ms);
+/* One try, at a host or a statement, has the store's deadline, however long the call is patient. */
+int64_t postgres_try_until(const struct postgres_store *store, int64_t until_ms);
 enum result postgres_fail_ended(const struct postgres_store *store, struct error *err);
 
 /* Connects when nothing is connected, trying each host of the address in turn, each with its share of the

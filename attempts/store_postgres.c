@@ -75,6 +75,8 @@ struct postgres_store *postgres_new(
         .access = access,
         .machine = *options->machine,
         .deadline_ms = options->deadline_ms ? options->deadline_ms : POSTGRES_WAIT_MS,
+        .patience_ms = options->patience_ms,
+        .was_connected = options->known,
         .waiting = options->waiting,
         .waiting_context = options->waiting_context,
     };

@@ -38,6 +38,15 @@ static const char *address_value(const struct address *address, const char *keyw
     return given ? given : option_value(address->defaults, keyword);
 }
 
+/* Whether it or the environment says which servers will do: libpq's default, which it gives like a value, is
+ * any. */
+static bool has_wish(const struct address *address)
+{
+    const char *wish = option_value(address->defaults, "target_session_attrs");
+
+    return option_value(address->given, "target_session_attrs") || (wish && strcmp(wish, "any") != 0);
+}
+
 /* A pass over all hosts that comes back to the first cannot be cut into single ones, and what a service file
  * says is known to libpq alone. */
 static bool is_whole(const struct address *address)
@@ -173,6 +182,6 @@ void postgres_settings_make(const struct address *address, const struct host *ho
         if (!address_value(address, OURS[i].keyword))
             settings_add(ret, OURS[i].keyword, OURS[i].value);
     settings_add(ret, "client_encoding", "UTF8");
-    if (!address_value(address, "target_session_attrs"))
+    if (!has_wish(address))
         settings_add(ret, "target_session_attrs", access == STORE_READ ? "any" : "read-write");
 }

@@ -329,7 +329,9 @@ enum result postgres_ask(struct postgres_store *store, enum repetition repetitio
     const struct parameter *parameters, size_t count, PGresult **ret, struct error *err)
 {
     const struct statement statement = {.sql = sql, .parameters = parameters, .count = count};
-    int64_t until_ms = real_ms() + store->deadline_ms;
+    int64_t begun_ms = real_ms(), busy_until_ms = begun_ms + store->deadline_ms;
+    int64_t until_ms =
+        store->patience_ms > store->deadline_ms ? begun_ms + store->patience_ms : busy_until_ms;
     bool unknown = false; /* what was sent in this call may have been committed */
 
     for (;;) {
@@ -338,12 +340,12 @@ enum result postgres_ask(struct postgres_store *store, enum repetition repetitio
         enum result r = RESULT_OK;
         r = postgres_connect_alive(store, until_ms, &why);
         if (r == RESULT_OK)
-            r = try_once(store, &statement, until_ms, ret, &remedy, &why);
+            r = try_once(store, &statement, postgres_try_until(store, until_ms), ret, &remedy, &why);
         if (r == RESULT_OK)
             return r;
         unknown |= remedy == REMEDY_LOST && repetition != ASKS;
         if (remedy == REMEDY_NONE || (unknown && repetition == ONCE) ||
-            postgres_back_off(store, until_ms) != WAIT_READY)
+            postgres_back_off(store, remedy == REMEDY_REPEAT ? busy_until_ms : until_ms) != WAIT_READY)
             return give_up(store, unknown, &why, err);
     }
 }

@@ -57,6 +57,13 @@ enum wait_end postgres_back_off(struct postgres_store *store, int64_t until_ms)
     return end == WAIT_ENDED ? WAIT_ENDED : WAIT_READY;
 }
 
+int64_t postgres_try_until(const struct postgres_store *store, int64_t until_ms)
+{
+    int64_t try_ms = real_ms() + store->deadline_ms;
+
+    return try_ms < until_ms ? try_ms : until_ms;
+}
+
 enum result postgres_fail_ended(const struct postgres_store *store, struct error *err)
 {
     return error_set(err, RESULT_BUSY, 0, "%s: the wait for its answer was ended", store->printable);
@@ -217,7 +224,7 @@ enum result postgres_connect(struct postgres_store *store, int64_t until_ms, str
         _cleanup_(error_done) struct error why = {0};
         enum wait_end end = WAIT_EXPIRED;
         bool again = false;
-        if (hosts_connect(store, &address, until_ms, &again, &why) == RESULT_OK)
+        if (hosts_connect(store, &address, postgres_try_until(store, until_ms), &again, &why) == RESULT_OK)
             break;
         if (again)
             end = postgres_back_off(store, until_ms);

@@ -266,6 +266,7 @@ enum result heartbeat_start(
     heartbeat->options = *options;
     heartbeat->store_options = *options->store;
     heartbeat->store_options.deadline_ms = heartbeat_statement_ms(options->terms.heartbeat_ms);
+    heartbeat->store_options.patience_ms = 0;
     heartbeat->store_options.waiting = still_wanted;
     heartbeat->store_options.waiting_context = heartbeat;
     heartbeat->confirmed_boot_ms = options->sent_boot_ms;

@@ -32,6 +32,7 @@ struct hold {
     bool store_told; /* that the store lets us wait */
     int64_t store_wait_boot_ms,
         store_asked_boot_ms; /* of the present wait for it: its start, the last look */
+    bool ending;             /* the work is over: what is left has bounds of its own */
     bool settling;           /* by the caller's own function: a stop ends its waits */
     bool blocked;            /* by leftovers on a subject of this attempt */
     struct supervisor *supervisor;

@@ -64,8 +64,25 @@ static void tell_store_waiting(struct hold *hold)
     if (hold->store_told || hold->journal == NULL || now - hold->store_wait_boot_ms < STORE_SILENT_MS)
         return;
     hold->store_told = true;
-    _cleanup_(mem_free) char *locker = store_locker(hold->options.store_url);
+    const char *url = hold->options.store_url;
+    if (store_is_server(url)) {
+        _cleanup_(mem_free) char *server = store_url_printable(url);
+        hold_note(hold, "waiting for the store: no answer from %s", server);
+        return;
+    }
+    _cleanup_(mem_free) char *locker = store_locker(url);
     hold_note(hold, "waiting for the store: locked by %s", locker != NULL ? locker : "another process");
+}
+
+/* Work that goes on, or is frozen, waits for a server that is away as long as nothing stops the run: the
+ * guard and the patience of a frozen run bound that. Whatever else waits for it, what is ending included, has
+ * one statement's time. */
+static bool may_wait_on(const struct hold *hold)
+{
+    bool stopped = hold->supervisor == NULL || supervisor_stop_of(hold->supervisor)->cause != STOP_NONE;
+    bool patient = !stopped && !hold->ending;
+    return patient || !store_is_server(hold->options.store_url) ||
+           hold_now(hold) - hold->store_wait_boot_ms < HOLD_STATEMENT_MS;
 }
 
 /* Called while the store waits for somebody's lock: a signal ends that before we hold anything; afterwards
@@ -76,10 +93,10 @@ static bool on_store_waiting(void *context)
     tell_store_waiting(hold);
     if (hold->supervisor != NULL) {
         supervisor_turn(hold->supervisor);
-        return !hold->settling || supervisor_stop_of(hold->supervisor)->cause == STOP_NONE;
+        return hold->settling ? supervisor_stop_of(hold->supervisor)->cause == STOP_NONE : may_wait_on(hold);
     }
     struct pollfd fd = {.fd = hold->signal_fd, .events = POLLIN};
-    return poll(&fd, 1, 0) <= 0;
+    return may_wait_on(hold) && poll(&fd, 1, 0) <= 0;
 }
 
 /* Not before something is held: the journal of a run that is refused is discarded, and its handle would lead
@@ -168,6 +185,7 @@ static enum result hold_new(const struct hold_options *options, struct hold **re
         .clock = hold->clock,
         .machine = &hold->machine,
         .deadline_ms = HOLD_STATEMENT_MS,
+        .patience_ms = hold->options.lapse_patience_ms + options->terms.ttl_ms,
         .waiting = on_store_waiting,
         .waiting_context = hold,
     };
@@ -194,6 +212,7 @@ static enum result open_store(struct hold *hold, struct error *err)
         _cleanup_(error_done) struct error why = {0};
         enum result r = store_open(&hold->store_options, STORE_WRITE, &hold->store, &why);
         struct pollfd fd = {.fd = hold->signal_fd, .events = POLLIN};
+        hold->store_options.known |= r == RESULT_OK;
         if (r != RESULT_BUSY || hold_now(hold) >= until || poll(&fd, 1, 0) > 0)
             return r == RESULT_OK ? r : error_move(err, &why);
         hold_pause(hold, hold_jitter_ms(10, 100));
@@ -435,6 +454,10 @@ const char *const *hold_marks(const struct hold *hold)
 
 bool hold_is_confirmed(struct hold *hold)
 {
-    supervisor_turn(hold->supervisor);
+    struct supervisor *supervisor = hold->supervisor;
+    supervisor_turn(supervisor);
+    while (supervisor->frozen && supervisor_stop_of(supervisor)->cause == STOP_NONE)
+        if (loop_turn(supervisor, PAUSE_SLICE_MS, NULL) != RESULT_OK)
+            return false;
     return !hold->supervisor->lost && !hold->supervisor->frozen && gate_may_run(&hold->supervisor->gate);
 }

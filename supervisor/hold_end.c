@@ -351,6 +351,7 @@ static enum result conclude(
 {
     _cleanup_(verdict_done) struct verdict verdict;
     wanted_verdict(ending, &verdict);
+    hold->ending = true;
     enum result r = end_and_drain(hold, err);
     override_verdict(hold, &verdict);
     if (r == RESULT_OK)

@@ -285,8 +285,6 @@ static int tell_record(const struct cli *cli, const struct overview_entry *entry
     if (cli->options.json) {
         struct json_object *document = report_document(cli, EXITS[outcome].name, status);
         json_object_object_add(document, "attempt", entry_json(attempt, entry));
-        json_add_string(document, "journal_host", attempt->journal_host);
-        json_add_string(document, "journal_path", attempt->journal_path);
         (void)report_json(cli, document, status);
         return status;
     }

@@ -101,6 +101,18 @@ static void add_owner(const struct look *look, const struct attempt *attempt, st
     add_field(look, "owner", &text, ret);
 }
 
+/* Of an owner elsewhere: what it does can be read there alone. */
+static void add_journal(const struct look *look, const struct overview_entry *entry, struct text *ret)
+{
+    const struct attempt *attempt = &entry->attempt;
+    if (entry->witness.local || !attempt->journal_path)
+        return;
+    _cleanup_(text_done) struct text text = {0};
+    text_addf(&text, "on %s: %s", attempt->journal_host ? attempt->journal_host : attempt->executor.host,
+        attempt->journal_path);
+    add_field(look, "journal", &text, ret);
+}
+
 static void add_times(const struct look *look, const struct overview_entry *entry,
     const struct store_time *now, struct text *ret)
 {
@@ -151,6 +163,7 @@ void entry_add(const struct look *look, const struct overview_entry *entry, cons
     add_what(look, &entry->attempt, ret);
     entry_add_witness(look, &entry->witness, &entry->attempt.executor, ret);
     add_owner(look, &entry->attempt, ret);
+    add_journal(look, entry, ret);
     add_times(look, entry, now, ret);
     add_next(look, entry, ret);
 }
@@ -270,6 +283,8 @@ struct json_object *entry_json(const struct attempt *attempt, const struct overv
         json_object_array_add(subjects, json_from_bytes(attempt->subjects[i], strlen(attempt->subjects[i])));
     json_object_object_add(json, "subjects", subjects);
     json_object_object_add(json, "executor", executor_json(&attempt->executor));
+    add_bytes(json, "journal_host", attempt->journal_host);
+    add_bytes(json, "journal_path", attempt->journal_path);
     json_object_object_add(json, "since", report_time_json(attempt->acquired_wall_ms));
     json_object_object_add(json, "renewed_at", report_time_json(attempt->renewed_wall_ms));
     json_object_object_add(json, "ended_at", report_time_json(attempt->settled_wall_ms));

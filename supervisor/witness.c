@@ -52,8 +52,8 @@ static bool owner_is_stopped(const struct machine *machine, const struct executo
 
 void witness_look(const struct machine *machine, const struct attempt *attempt, struct witness *ret)
 {
-    *ret = (struct witness){0};
-    if (!attempt_is_unfinished(attempt) || !verdict_is_local(machine, attempt))
+    *ret = (struct witness){.local = verdict_is_local(machine, attempt)};
+    if (!attempt_is_unfinished(attempt) || !ret->local)
         return;
     look_at_journal(attempt, ret);
     ret->stopped = owner_is_stopped(machine, &attempt->executor);

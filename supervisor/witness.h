@@ -13,6 +13,7 @@
 struct witness {
     char *does;      /* the command line; NULL when the journal cannot be read here */
     char *directory; /* where it was started; NULL */
+    bool local;      /* its journal would lie on this machine */
     bool stopped;    /* its owner is stopped: by Ctrl-Z, or by a SIGSTOP (state T of proc(5)) */
 };
 

@@ -90,11 +90,11 @@ static void enter_frozen(struct supervisor *supervisor, int64_t now, const char 
 
 static void leave_frozen(struct supervisor *supervisor, int64_t now)
 {
-    int64_t gap = now - supervisor->frozen_boot_ms;
+    int64_t frozen_ms = now - supervisor->frozen_boot_ms;
     supervisor->frozen = false;
-    supervisor->frozen_total_ms += gap;
-    jobs_thawed(supervisor, gap);
-    struct journal_event event = {.kind = JOURNAL_THAWED, .duration_ms = gap};
+    supervisor->frozen_total_ms += frozen_ms;
+    jobs_thawed(supervisor, frozen_ms);
+    struct journal_event event = {.kind = JOURNAL_THAWED, .duration_ms = frozen_ms};
     tell(supervisor, &event, JOURNAL_DURABLE);
     loop_queue(supervisor, &(struct supervisor_event){.kind = SUPERVISOR_THAWED});
 }

@@ -155,7 +155,7 @@ static int64_t late_ms(const struct supervisor *supervisor)
     return quarter > 500 ? quarter : 500;
 }
 
-static void notice_gap(struct supervisor *supervisor, int64_t since_boot_ms)
+static void notice_lateness(struct supervisor *supervisor, int64_t since_boot_ms)
 {
     if (since_boot_ms != NEVER_MS && supervisor_now(supervisor) - since_boot_ms > late_ms(supervisor))
         lease_doubt(supervisor);
@@ -181,7 +181,7 @@ enum result loop_turn(struct supervisor *supervisor, int64_t wait_ms, struct err
 {
     size_t queued = supervisor->queue_count;
     bool withheld = lease_withholds(supervisor);
-    notice_gap(supervisor, supervisor->turned_boot_ms);
+    notice_lateness(supervisor, supervisor->turned_boot_ms);
     int64_t due = look(supervisor);
     if (wait_ms != NEVER_MS)
         due_at(&due, supervisor_now(supervisor) + wait_ms);
@@ -190,7 +190,7 @@ enum result loop_turn(struct supervisor *supervisor, int64_t wait_ms, struct err
     int r = dispatch(supervisor, at_once ? 0 : UINT64_MAX);
     if (r < 0)
         return error_errno(err, -r, "the event loop failed");
-    notice_gap(supervisor, supervisor->due_boot_ms);
+    notice_lateness(supervisor, supervisor->due_boot_ms);
     supervisor->turned_boot_ms = supervisor_now(supervisor);
     heartbeat_turned(supervisor->heartbeat);
     look(supervisor);
@@ -221,7 +221,7 @@ static bool is_idle(const struct supervisor *supervisor)
 
 enum result supervisor_next(struct supervisor *supervisor, struct supervisor_event *ret, struct error *err)
 {
-    notice_gap(supervisor, supervisor->turned_boot_ms);
+    notice_lateness(supervisor, supervisor->turned_boot_ms);
     supervisor->children = true; /* one that ended while the caller was busy is told at once */
     for (;;) {
         look(supervisor);

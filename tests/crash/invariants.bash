@@ -1,8 +1,16 @@
 # tests/crash/invariants.bash: what must hold once the next run has ended, whatever happened before. `complain` is told.
 
+store_broken() {
+    local file
+    for file in "$HERE/invariants.sql" "$HERE/invariants-$STORE_KIND.sql"; do
+        db "
+$(<"$file")" || return
+    done
+}
+
 check_store() {
     local broken
-    if ! broken=$(db ".read $HERE/invariants.sql" 2>&1); then
+    if ! broken=$(store_broken 2>&1); then
         complain "the store cannot be asked: $broken"
     elif [ -n "$broken" ]; then
         while read -r line; do complain "$line"; done <<<"$broken"

@@ -9,6 +9,13 @@
 # shellcheck source=tests/cli/helpers.bash
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/helpers.bash"
 
+STORE_KIND=${CRASH_STORE:-embedded}
+if [ "$STORE_KIND" = postgres ]; then
+    # shellcheck source=tests/cli/postgres.bash
+    . "$(dirname "${BASH_SOURCE[0]}")/../cli/postgres.bash"
+    SERVER=$TENURE_TEST_POSTGRES
+fi
+
 # One template: a home, a key, and a repository that demands three producers, one of which needs another's output.
 world_template() {
     BATS_TMPDIR=$WORK sandbox
@@ -35,8 +42,20 @@ world() {
     export GIT_CONFIG_GLOBAL=$SANDBOX/gitconfig
     STORE=$XDG_STATE_HOME/tenure/$STORE_NAME
     STARTED=()
+    store_begin
     cd "$SANDBOX/repository" || exit 1
 }
+
+# The embedded store is in the world's own state; of a server each world has a database.
+store_begin() {
+    [ "$STORE_KIND" = postgres ] || return 0
+    TENURE_TEST_POSTGRES=$SERVER
+    DATABASE=crash_${BASHPID}_$RANDOM
+    server "CREATE DATABASE $DATABASE" || exit 1
+    DIRECT=$(url_of "$POSTGRES_PLACE")
+    export TENURE_STORE=$DIRECT
+}
+store_end() { [ "$STORE_KIND" != postgres ] || server "DROP DATABASE $DATABASE WITH (FORCE)"; }
 
 slow_work() { rm -f "$HOME/go" && : >"$HOME/slow"; }
 release_work() { : >"$HOME/go"; }
@@ -84,13 +103,15 @@ marked_processes() {
     done
 }
 
-# A copy may be looked at: the store itself would be rolled back by the look.
+# A copy may be looked at: the store itself would be rolled back by the look. A server is just asked.
 store_copy() {
+    [ "$STORE_KIND" = embedded ] || { [ "$(db "SELECT to_regclass('tenure.attempt') IS NOT NULL")" = t ]; return; }
     rm -rf "$SANDBOX/copy" && mkdir "$SANDBOX/copy"
     [ -s "$STORE" ] || return 1
     cp "$STORE" "$SANDBOX/copy/s.db" && { [ ! -e "$STORE-journal" ] || cp "$STORE-journal" "$SANDBOX/copy/s.db-journal"; }
 }
-ask_copy() { sqlite3 "$SANDBOX/copy/s.db" "$@"; }
+ask_copy() { if [ "$STORE_KIND" = embedded ]; then sqlite3 "$SANDBOX/copy/s.db" "$1"; else db "$1"; fi; }
+store_is_empty() { [ "$STORE_KIND" = embedded ] && [ "$(ask_copy 'PRAGMA user_version')" = 0 ]; }
 
 count_words() { # count_words N ONE MANY
     if [ "$1" = 1 ]; then echo "1 $2"; elif [ "$1" -gt 1 ]; then echo "$1 $3"; fi
@@ -101,7 +122,7 @@ joined() { paste -sd, | sed 's/,/, /g'; }
 state_words() {
     local attempts
     store_copy || { echo "no store"; return; }
-    [ "$(ask_copy 'PRAGMA user_version')" -gt 0 ] || { echo "an empty store"; return; }
+    ! store_is_empty || { echo "an empty store"; return; }
     attempts=$(ask_copy "SELECT kind || ' ' || state ||
         CASE reason_code WHEN 'owner-gone' THEN ' (owner gone)' WHEN 'lapsed' THEN ' (lapsed)' ELSE '' END
         FROM attempt ORDER BY fence")

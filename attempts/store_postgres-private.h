@@ -29,13 +29,27 @@
 #define POSTGRES_STORE_ID_SIZE 33
 #define POSTGRES_WAIT_MS       INT64_C(30000) /* the bound of one call when the caller names none */
 
+#define POSTGRES_PREPARED 8 /* statements that one connection may keep */
+
 struct libpq;
+
+/* Statements that came again on this connection. They are kept by name where no pooler stands between; a
+ * pooler in transaction mode would give the next one another session. */
+struct prepared {
+    enum { PATH_UNKNOWN, PATH_DIRECT, PATH_POOLED } path;
+    struct {
+        char *sql; /* owned */
+        int uses;
+        bool ready;
+    } slots[POSTGRES_PREPARED];
+};
 
 struct postgres_store {
     struct store store; /* first: a store is cast to what it is */
     const struct libpq *pq;
-    PGconn *connection;    /* NULL: not connected; the next call connects */
-    char *url, *printable; /* as given; without its password */
+    PGconn *connection;       /* NULL: not connected; the next call connects */
+    struct prepared prepared; /* of this connection */
+    char *url, *printable;    /* as given; without its password */
     enum store_access access;
     struct machine machine;
     char id[POSTGRES_STORE_ID_SIZE];
@@ -72,6 +86,9 @@ void postgres_cleanup(struct postgres_store **store);
     X(setnonblocking)                                                                                        \
     X(sendQuery)                                                                                             \
     X(sendQueryParams)                                                                                       \
+    X(sendPrepare)                                                                                           \
+    X(sendQueryPrepared)                                                                                     \
+    X(backendPID)                                                                                            \
     X(putCopyData)                                                                                           \
     X(putCopyEnd)                                                                                            \
     X(flush)                                                                                                 \
@@ -93,7 +110,7 @@ void postgres_cleanup(struct postgres_store **store);
     X(getvalue)
 
 struct libpq {
-#define LIBPQ_POINTER(name) __typeof__(PQ##name) *name;
+#define LIBPQ_POINTER(name) __typeof__(PQ##name) *name; /* NOLINT(bugprone-macro-parentheses) */
     LIBPQ_FUNCTIONS(LIBPQ_POINTER)
 #undef LIBPQ_POINTER
 };

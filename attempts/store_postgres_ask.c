@@ -1,5 +1,6 @@
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +11,38 @@
 
 #define LAST_WORD_MS INT64_C(500) /* for the answer to a cancellation */
 #define READ_LIMIT   16           /* of what came unasked: notices, an end */
+#define USES_TO_KEEP 3            /* a statement is prepared when it comes for the third time */
+#define NAME_SIZE    16
 
 struct statement {
     const char *sql;
     const struct parameter *parameters;
     size_t count;
-    bool script; /* several statements, no parameters */
+    enum { SEND_ONE, SEND_SCRIPT, SEND_PREPARE, SEND_PREPARED } form; /* a script has no parameters */
+    char name[NAME_SIZE];                                             /* of a prepared one */
 };
 
 /* ---- sending ---- */
+
+static int send_by_form(struct postgres_store *store, const struct statement *statement,
+    const char *const *values, const int *lengths, const int *formats)
+{
+    int count = (int)statement->count;
+
+    switch (statement->form) {
+    case SEND_SCRIPT:
+        return store->pq->sendQuery(store->connection, statement->sql);
+    case SEND_PREPARE:
+        return store->pq->sendPrepare(store->connection, statement->name, statement->sql, count, NULL);
+    case SEND_PREPARED:
+        return store->pq->sendQueryPrepared(
+            store->connection, statement->name, count, values, lengths, formats, 0);
+    case SEND_ONE:
+        break;
+    }
+    return store->pq->sendQueryParams(
+        store->connection, statement->sql, count, NULL, values, lengths, formats, 0);
+}
 
 static bool statement_send(struct postgres_store *store, const struct statement *statement)
 {
@@ -27,7 +51,7 @@ static bool statement_send(struct postgres_store *store, const struct statement 
     int *lengths = mem_alloc((count + 1) * sizeof *lengths);
     int *formats = mem_alloc((count + 1) * sizeof *formats), sent = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; statement->parameters && i < count; i++) {
         const struct parameter *parameter = &statement->parameters[i];
         if (parameter->kind == PARAMETER_NULL)
             continue;
@@ -35,9 +59,7 @@ static bool statement_send(struct postgres_store *store, const struct statement 
         lengths[i] = (int)parameter->length; /* libpq looks at it for bytes only */
         formats[i] = parameter->kind == PARAMETER_BYTES;
     }
-    sent = statement->script ? store->pq->sendQuery(store->connection, statement->sql)
-                             : store->pq->sendQueryParams(store->connection, statement->sql, (int)count, NULL,
-                                   values, lengths, formats, 0);
+    sent = send_by_form(store, statement, values, lengths, formats);
     free(values);
     free(lengths);
     free(formats);
@@ -312,6 +334,63 @@ static enum result try_once(struct postgres_store *store, const struct statement
     return r;
 }
 
+/* ---- statements that come again ---- */
+
+static bool answered(
+    struct postgres_store *store, const struct statement *statement, int64_t until_ms, PGresult **ret)
+{
+    if (exchange(store, statement, until_ms, ret) == EXCHANGE_ANSWERED && !is_failure(store, *ret))
+        return true;
+    postgres_disconnect(store);
+    return false;
+}
+
+/* A pooler makes up the process id of the connection's start. */
+static bool path_is_direct(struct postgres_store *store, int64_t until_ms)
+{
+    static const struct statement WHO = {.sql = "SELECT pg_catalog.pg_backend_pid()"};
+    _cleanup_(result_cleanup) PGresult *result = NULL;
+
+    if (store->prepared.path == PATH_UNKNOWN && answered(store, &WHO, until_ms, &result))
+        store->prepared.path =
+            strtol(store->pq->getvalue(result, 0, 0), NULL, 10) == store->pq->backendPID(store->connection)
+                ? PATH_DIRECT
+                : PATH_POOLED;
+    return store->prepared.path == PATH_DIRECT;
+}
+
+static size_t slot_of(const struct prepared *prepared, const char *sql)
+{
+    size_t slot = 0;
+
+    while (
+        slot < POSTGRES_PREPARED && prepared->slots[slot].sql && strcmp(prepared->slots[slot].sql, sql) != 0)
+        slot++;
+    return slot;
+}
+
+/* Fewer words for the server to read and to plan. What goes wrong here leaves no connection, and nothing was
+ * sent of the statement itself. */
+static void statement_keep(struct postgres_store *store, struct statement *statement, int64_t until_ms)
+{
+    size_t slot = slot_of(&store->prepared, statement->sql);
+    struct statement preparation = {.sql = statement->sql, .count = statement->count, .form = SEND_PREPARE};
+    _cleanup_(result_cleanup) PGresult *result = NULL;
+
+    if (slot == POSTGRES_PREPARED)
+        return;
+    if (!store->prepared.slots[slot].sql)
+        store->prepared.slots[slot].sql = mem_string(statement->sql);
+    if (++store->prepared.slots[slot].uses < USES_TO_KEEP || !path_is_direct(store, until_ms))
+        return;
+    snprintf(statement->name, sizeof statement->name, "tenure_%zu", slot);
+    memcpy(preparation.name, statement->name, sizeof preparation.name);
+    if (!store->prepared.slots[slot].ready && !answered(store, &preparation, until_ms, &result))
+        return;
+    store->prepared.slots[slot].ready = true;
+    statement->form = SEND_PREPARED;
+}
+
 /* What is said once there is no time for another try. */
 static enum result give_up(struct postgres_store *store, bool unknown, struct error *why, struct error *err)
 {
@@ -328,7 +407,6 @@ enum result postgres_connect_alive(struct postgres_store *store, int64_t until_m
 enum result postgres_ask(struct postgres_store *store, enum repetition repetition, const char *sql,
     const struct parameter *parameters, size_t count, PGresult **ret, struct error *err)
 {
-    const struct statement statement = {.sql = sql, .parameters = parameters, .count = count};
     int64_t begun_ms = real_ms(), busy_until_ms = begun_ms + store->deadline_ms;
     int64_t until_ms =
         store->patience_ms > store->deadline_ms ? begun_ms + store->patience_ms : busy_until_ms;
@@ -336,9 +414,14 @@ enum result postgres_ask(struct postgres_store *store, enum repetition repetitio
 
     for (;;) {
         _cleanup_(error_done) struct error why = {0};
+        struct statement statement = {.sql = sql, .parameters = parameters, .count = count};
         enum remedy remedy = REMEDY_NONE;
         enum result r = RESULT_OK;
         r = postgres_connect_alive(store, until_ms, &why);
+        if (r == RESULT_OK)
+            statement_keep(store, &statement, postgres_try_until(store, until_ms));
+        if (r == RESULT_OK)
+            r = postgres_connect(store, until_ms, &why);
         if (r == RESULT_OK)
             r = try_once(store, &statement, postgres_try_until(store, until_ms), ret, &remedy, &why);
         if (r == RESULT_OK)
@@ -360,7 +443,7 @@ enum result postgres_check_writer(const struct postgres_store *store, struct err
 enum result postgres_step(
     struct postgres_store *store, const char *sql, int64_t until_ms, PGresult **ret, struct error *err)
 {
-    const struct statement statement = {.sql = sql, .script = true};
+    const struct statement statement = {.sql = sql, .form = SEND_SCRIPT};
     _cleanup_(result_cleanup) PGresult *result = NULL;
     enum remedy remedy = REMEDY_NONE;
     enum result r = RESULT_OK;

@@ -71,6 +71,9 @@ enum result postgres_fail_ended(const struct postgres_store *store, struct error
 
 void postgres_disconnect(struct postgres_store *store)
 {
+    for (size_t i = 0; i < POSTGRES_PREPARED; i++)
+        free(store->prepared.slots[i].sql);
+    store->prepared = (struct prepared){0};
     if (store->connection)
         store->pq->finish(STEAL(store->connection));
 }

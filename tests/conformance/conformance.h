@@ -122,6 +122,7 @@ int test_sqlite_faults(void);
 int test_postgres_schema(void);
 int test_postgres_rows(void);
 int test_postgres_rights(void);
+int test_postgres_sessions(void);
 int test_postgres_migrations(void);
 
 #endif

@@ -133,7 +133,7 @@ enum result host_resolve(struct postgres_store *store, const struct host *host, 
     if (needs_no_lookup(host))
         return RESULT_OK;
     r = lookup_start(host->name, &lookup, err);
-    if (r != RESULT_OK)
+    if (!lookup)
         return r;
     end = postgres_wait(store, lookup->done_fd, POLLIN, until_ms);
     if (end == WAIT_ENDED)

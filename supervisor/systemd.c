@@ -22,35 +22,35 @@
 #define CALLS(CALL)                                                                                          \
     CALL(sd_event *, sd_event_ref, (sd_event * event), (event))                                              \
     CALL(int, sd_event_run, (sd_event * event, uint64_t usec), (event, usec))                                \
-    CALL(int, sd_event_now, (sd_event * event, clockid_t clock, uint64_t * ret), (event, clock, ret))        \
+    CALL(int, sd_event_now, (sd_event * e, clockid_t clock, uint64_t * usec), (e, clock, usec))              \
     CALL(int, sd_event_add_io,                                                                               \
-        (sd_event * event, sd_event_source * *ret, int fd, uint32_t events, sd_event_io_handler_t handler,   \
-            void *context),                                                                                  \
-        (event, ret, fd, events, handler, context))                                                          \
+        (sd_event * e, sd_event_source * *s, int fd, uint32_t events, sd_event_io_handler_t callback,        \
+            void *userdata),                                                                                 \
+        (e, s, fd, events, callback, userdata))                                                              \
     CALL(int, sd_event_add_time,                                                                             \
-        (sd_event * event, sd_event_source * *ret, clockid_t clock, uint64_t usec, uint64_t accuracy,        \
-            sd_event_time_handler_t handler, void *context),                                                 \
-        (event, ret, clock, usec, accuracy, handler, context))                                               \
+        (sd_event * e, sd_event_source * *s, clockid_t clock, uint64_t usec, uint64_t accuracy,              \
+            sd_event_time_handler_t callback, void *userdata),                                               \
+        (e, s, clock, usec, accuracy, callback, userdata))                                                   \
     CALL(int, sd_event_add_signal,                                                                           \
-        (sd_event * event, sd_event_source * *ret, int signal, sd_event_signal_handler_t handler,            \
-            void *context),                                                                                  \
-        (event, ret, signal, handler, context))                                                              \
-    CALL(int, sd_event_source_set_enabled, (sd_event_source * source, int enabled), (source, enabled))       \
-    CALL(int, sd_event_source_set_floating, (sd_event_source * source, int floating), (source, floating))    \
-    CALL(                                                                                                    \
-        int, sd_event_source_set_priority, (sd_event_source * source, int64_t priority), (source, priority)) \
-    CALL(int, sd_event_source_set_time, (sd_event_source * source, uint64_t usec), (source, usec))
+        (sd_event * e, sd_event_source * *s, int sig, sd_event_signal_handler_t callback, void *userdata),   \
+        (e, s, sig, callback, userdata))                                                                     \
+    CALL(int, sd_event_source_set_enabled, (sd_event_source * s, int enabled), (s, enabled))                 \
+    CALL(int, sd_event_source_set_floating, (sd_event_source * s, int b), (s, b))                            \
+    CALL(int, sd_event_source_set_priority, (sd_event_source * s, int64_t priority), (s, priority))          \
+    CALL(int, sd_event_source_set_time, (sd_event_source * s, uint64_t usec), (s, usec))
 
 /* Of what was never made, too: NULL, perhaps because there is no library. */
 #define RELEASES(CALL)                                                                                       \
-    CALL(sd_event *, sd_event_unref, (sd_event * object), (object))                                          \
-    CALL(sd_event_source *, sd_event_source_unref, (sd_event_source * object), (object))                     \
-    CALL(sd_event_source *, sd_event_source_disable_unref, (sd_event_source * object), (object))
+    CALL(sd_event *, sd_event_unref, (sd_event * e), (e), e)                                                 \
+    CALL(sd_event_source *, sd_event_source_unref, (sd_event_source * s), (s), s)                            \
+    CALL(sd_event_source *, sd_event_source_disable_unref, (sd_event_source * s), (s), s)
 
-#define MEMBER(result, name, parameters, arguments) result(*name) parameters;
+/* Macros of declarations. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
+#define MEMBER(result, name, parameters, arguments, ...) result(*name) parameters;
 
 struct library {
-    int (*sd_event_new)(sd_event **ret);
+    int (*sd_event_new)(sd_event **e);
     CALLS(MEMBER)
     RELEASES(MEMBER)
 };
@@ -60,7 +60,7 @@ struct entry {
     size_t offset;
 };
 
-#define ENTRY(result, name, parameters, arguments) {#name, offsetof(struct library, name)},
+#define ENTRY(result, name, parameters, arguments, ...) {#name, offsetof(struct library, name)},
 
 static const struct entry ENTRIES[] = {
     {"sd_event_new", offsetof(struct library, sd_event_new)}, CALLS(ENTRY) RELEASES(ENTRY)};
@@ -83,11 +83,11 @@ static void load(void)
 
 /* -ELIBACC without the library: then there is no loop, and so nobody who could call any other of its
  * functions. */
-int sd_event_new(sd_event **ret)
+int sd_event_new(sd_event **e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
-    return loaded ? library.sd_event_new(ret) : -ELIBACC;
+    return loaded ? library.sd_event_new(e) : -ELIBACC;
 }
 
 #define DEFINE(result, name, parameters, arguments)                                                          \
@@ -95,11 +95,13 @@ int sd_event_new(sd_event **ret)
     {                                                                                                        \
         return library.name arguments;                                                                       \
     }
-#define DEFINE_RELEASE(result, name, parameters, arguments)                                                  \
+#define DEFINE_RELEASE(result, name, parameters, arguments, object)                                          \
     result name parameters                                                                                   \
     {                                                                                                        \
         return object ? library.name arguments : NULL;                                                       \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 CALLS(DEFINE)
 RELEASES(DEFINE_RELEASE)

@@ -1,6 +1,6 @@
 /*
- * The writer's object, shared by the three files that are the writer: create.c makes it, journal.c appends,
- * reopen.c takes up what a dead owner left.
+ * The writer's object, shared by the two files that are the writer: create.c makes it, journal.c appends.
+ * Nobody takes up what a dead owner left: its last word stays as it is, torn or not.
  */
 #ifndef JOURNAL_JOURNAL_PRIVATE_H
 #define JOURNAL_JOURNAL_PRIVATE_H

@@ -60,11 +60,4 @@ void journal_cleanup(struct journal **journal);
 /* Closes and removes a journal that never got a reservation. */
 void journal_discard(struct journal *journal);
 
-/* Opens a journal whose owner died, to end it: takes the lock (BUSY when its owner lives), cuts a torn tail
- * after saving the cut bytes beside it, and appends. Only for the same user on the same machine (else
- * DENIED). CONFLICT when it is settled already, INVALID for a copy, CORRUPT for a damaged one. While it is
- * open the owner reads as running. */
-_must_use_ enum result journal_reopen(
-    const char *path, const struct clock *clock, struct journal **ret, struct error *err);
-
 #endif

@@ -46,10 +46,11 @@ static enum result open_failed(const char *path, int errnum, struct error *err)
     return error_errno(err, errnum, "cannot open the journal %s", path);
 }
 
-enum result journal_file_open(const char *path, int flags, int *ret_fd, struct error *err)
+/* A regular file, without following a symlink or waiting for a FIFO's writer. */
+static enum result journal_file_open(const char *path, int *ret_fd, struct error *err)
 {
     struct stat status;
-    _cleanup_(fd_cleanup) int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    _cleanup_(fd_cleanup) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return open_failed(path, errno, err);
     if (fstat(fd, &status) < 0)
@@ -122,11 +123,6 @@ static enum result reader_step(struct journal_reader *reader, struct record *ret
 {
     enum format_step step = FORMAT_DAMAGED;
     enum result r = reader_parse(reader, &step, ret, err);
-    if (r == RESULT_OK && step == FORMAT_DAMAGED) {
-        /* The bytes in the buffer may be those of a torn tail that was cut since: look at the file again. */
-        buffer_forget(reader);
-        r = reader_parse(reader, &step, ret, err);
-    }
     if (r != RESULT_OK)
         return r;
     reader->torn = step == FORMAT_PARTIAL && reader->buffer.length > reader->consumed;
@@ -167,7 +163,7 @@ enum result journal_reader_open_fd(int fd, const char *path, struct journal_read
 enum result journal_reader_open(const char *path, struct journal_reader **ret, struct error *err)
 {
     _cleanup_(fd_cleanup) int fd = -1;
-    enum result r = journal_file_open(path, O_RDONLY, &fd, err);
+    enum result r = journal_file_open(path, &fd, err);
     if (r == RESULT_OK)
         r = journal_reader_open_fd(fd, path, ret, err);
     if (r != RESULT_OK)
@@ -243,9 +239,4 @@ int64_t journal_reader_offset(const struct journal_reader *reader)
 bool journal_reader_torn(const struct journal_reader *reader)
 {
     return reader->torn;
-}
-
-struct chain journal_reader_chain(const struct journal_reader *reader)
-{
-    return reader->chain;
 }

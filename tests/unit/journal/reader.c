@@ -201,9 +201,8 @@ static void records_longer_than_a_read(void **state)
     journal_close(journal);
 }
 
-/* The story: a reader has seen half a record of a dead writer; it is cut off, and another record, of another
- * writer, grows in its place. */
-static void torn_tail_replaced_under_a_reader(void **state)
+/* The story: a reader has come in the middle of a write and sees half a record; then the rest is there. */
+static void half_a_record_is_seen_first(void **state)
 {
     _cleanup_(mem_free) char *path = NULL;
     _cleanup_(text_done) struct text text = {0};
@@ -211,25 +210,19 @@ static void torn_tail_replaced_under_a_reader(void **state)
     struct journal *journal = fixture_journal(*state, clock_system());
     struct journal_event event;
     path = mem_string(journal_path(journal));
+    fixture_note(journal, "in two writes");
     journal_close(journal);
     fixture_read(path, &text);
-    text_add(&text, "1234 00112233445566778899aabbccddeeff {\"kind\":\"no");
-    fixture_write(path, text.bytes, text.length);
+    fixture_write(path, text.bytes, text.length - 20);
     assert_int_equal(journal_reader_open(path, &reader, NULL), RESULT_OK);
     assert_int_equal(journal_reader_next(reader, &event, NULL), RESULT_ABSENT);
     assert_true(journal_reader_torn(reader));
-    struct error err = {0};
-    if (journal_reopen(path, clock_system(), &journal, &err) != RESULT_OK) {
-        /* fixture_write() keeps the inode, so the header still fits. */
-        fail_msg("%s", err.message);
-    }
-    assert_int_equal(journal_reader_next(reader, &event, NULL), RESULT_ABSENT);
-    assert_false(journal_reader_torn(reader));
-    fixture_note(journal, "grown in its place");
+    /* It keeps the inode, so the header still fits. */
+    fixture_write(path, text.bytes, text.length);
     assert_int_equal(journal_reader_next(reader, &event, NULL), RESULT_OK);
-    assert_string_equal(event.text, "grown in its place");
+    assert_false(journal_reader_torn(reader));
+    assert_string_equal(event.text, "in two writes");
     journal_event_done(&event);
-    journal_close(journal);
 }
 
 static void reading_leaves_no_trace(void **state)
@@ -256,7 +249,7 @@ int main(void)
         FIXTURE_TEST(one_that_may_not_be_read),
         FIXTURE_TEST(two_readers_overlap_a_writer),
         FIXTURE_TEST(records_longer_than_a_read),
-        FIXTURE_TEST(torn_tail_replaced_under_a_reader),
+        FIXTURE_TEST(half_a_record_is_seen_first),
         FIXTURE_TEST(reading_leaves_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -366,10 +366,16 @@ static enum result collect_run(
     return batch_wait(&batch, err);
 }
 
+void runner_turn(struct runner *runner)
+{
+    if (runner && runner->tick)
+        runner->tick(runner);
+}
+
 void runner_pace(struct runner *runner, size_t i)
 {
-    if (i % PACE == PACE - 1 && runner && runner->tick)
-        runner->tick(runner);
+    if (i % PACE == PACE - 1)
+        runner_turn(runner);
 }
 
 struct runner *collect_runner(void)

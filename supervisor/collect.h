@@ -47,8 +47,9 @@ struct runner {
 };
 struct runner *collect_runner(void);
 
-/* In a loop over very many things: turns the runner's loop at every 4,096th, so that no heartbeat waits for
- * the rest. `runner` may be NULL. */
+/* Turns the runner's loop, if it has one, so that no heartbeat waits for a long computation. `runner` may be
+ * NULL. The second is for a loop over very many things: it turns at every 4,096th. */
+void runner_turn(struct runner *runner);
 void runner_pace(struct runner *runner, size_t i);
 
 #endif

@@ -27,8 +27,7 @@ struct look {
 static void look_tick(void *context)
 {
     struct look *look = context;
-    if (look->runner && look->runner->tick)
-        look->runner->tick(look->runner);
+    runner_turn(look->runner);
 }
 
 void output_states_done(struct output_states *states)

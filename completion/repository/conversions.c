@@ -138,8 +138,7 @@ static void compare_bytes(const struct conversion_look *look, size_t entry, cons
     enum result r = file_read(look->top_fd, path, true, length, &text, NULL); /* a longer one is not read */
     if (r != RESULT_OK || text.length != length || (length && memcmp(text.bytes, bytes, length) != 0))
         note(look, entry);
-    if (look->runner->tick)
-        look->runner->tick(look->runner);
+    runner_turn(look->runner);
 }
 
 /* A path that the batch's line-wise input cannot carry. */

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Only attempts/lease.c compares the times of a lease, and the function tenure.lapsed() where a server does it; a test
 # holds that against the former. Prints every comparison found elsewhere, in C or in SQL.
-# usage: lease_room.sh SOURCE_DIRECTORY
+# usage: lease_room.sh [ROOT]
 set -eu
-cd "$1"
+cd "${1:-$(dirname "$0")/../..}"
 
 # "->" is no comparison and comments compare nothing; after that, any < or > on a line with a lease's time is one.
 comparisons() {

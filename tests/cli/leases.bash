@@ -73,7 +73,7 @@ patient_producers() {
 }
 
 # The widest gap between two renewals since the store is watched, and how many there were.
-widest_gap() { db "SELECT max(gap) FROM (SELECT at - lag(at) OVER (ORDER BY n) AS gap FROM seen WHERE what = 'renewal' AND attempt = '$1')"; }
+widest_gap() { db "SELECT max(gap) FROM (SELECT at - lag(at) OVER (ORDER BY n) AS gap FROM seen WHERE what = 'renewal' AND attempt = '$1') AS each"; }
 renewed() { is_there "SELECT count(*) >= $2 FROM seen WHERE what = 'renewal' AND attempt = '$1'"; } # ATTEMPT TIMES
 renewals() { db "SELECT count(*) FROM seen WHERE what = 'renewal' AND attempt = '$1'"; }
 

@@ -101,8 +101,8 @@ fences_rise() {
         wait_for 20 running
         id=$(newest)
         wait_for 20 renewed "$id" 1
-        proxy "at $where tenure.renew("
-        wait_for 20 hits "$where tenure.renew("
+        proxy "at $where $id" # a statement that comes again has a name alone
+        wait_for 20 hits "$where $id"
         wait_for 20 renewed "$id" $(($(renewals "$id") + 2))
         : >"$SANDBOX/go.$where"
         finish run "$pid"
@@ -189,4 +189,145 @@ unknown() {
     [ "$(db "SELECT count(*) FROM attempt WHERE state = 'passed'")" = 21 ]
     run "$TENURE" done
     assert_exit 0
+}
+
+# ---- D3: the silent peer ----
+
+# unlocked: no session of the program holds a lock.
+unlocked() {
+    [ "$(db "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.datname = current_database()
+        AND a.application_name = 'tenure'")" = 0 ]
+}
+# silent_at WORDS: what has them arrives, and from then on that connection is silent.
+silent_at() {
+    local before
+    before=$(hit_count "silence $1")
+    proxy "at silence $1"
+    wait_for 30 hit_again "silence $1" "$before"
+    wait_for 5 unlocked
+}
+hit_count() { grep -cxF "hit $1" "$SANDBOX/proxy.out" || true; }
+hit_again() { [ "$(hit_count "$1")" -gt "$2" ]; }
+
+@test "D3: silent at a renewal: the heartbeat gives up within its deadline, connects anew, and nothing is frozen" {
+    proxy_start
+    "$TENURE" run --subject first -- true
+    watch_store
+    background run "$TENURE" run --subject s --ttl 6s --heartbeat 1s -- sh -c "$(waits_for "$HOME/go")"
+    pid=$PID
+    wait_for 20 running
+    id=$(newest)
+    local i
+    for i in 1 2 3; do
+        wait_for 20 renewed "$id" $(($(renewals "$id") + 1))
+        silent_at "$id" # a statement that comes again has a name alone
+        wait_for 5 renewed "$id" $(($(renewals "$id") + 2))
+    done
+    # Half an answer, and then nothing on any connection, for longer than a statement may take.
+    proxy "drop down"
+    wait_for 5 is_there "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure' AND datname = current_database()"
+    before=$(renewals "$id")
+    wait_for 5 trouble_noted "$id" 4
+    proxy go
+    wait_for 5 renewed "$id" $((before + 1))
+    : >"$HOME/go"
+    finish run "$pid"
+    finished_with 0
+    has_ended passed passed "$id"
+    ! records_of "$id" | grep -q '"kind":"frozen"'
+    [ "$(widest_gap "$id")" -lt 5000 ]
+    terminal_kept
+}
+trouble_noted() { [ "$(records_of "$1" | grep -c '"kind":"renewal-trouble"')" -ge "$2" ]; }
+
+@test "D3: silent at every statement of a done: each is given up, asked again on a new connection, and the run passes" {
+    producers a=true
+    jq '.lease = {ttl: "60s", heartbeat: "5s"}' tenure.json >"$SANDBOX/lease" && cp "$SANDBOX/lease" tenure.json && commit_all
+    proxy_start
+    "$TENURE" run --subject first -- true
+    local function
+    proxy "at silence tenure.reserve("
+    background run "$TENURE" done
+    pid=$PID
+    wait_for 20 hits "silence tenure.reserve("
+    for function in bind evidence_put settle; do silent_at "tenure.$function("; done
+    finish run "$pid"
+    finished_with 0
+    has_ended passed passed
+    [ "$(events reserved)" = 1 ]
+    [ "$(events bound)" = 1 ]
+    [ "$(events evidence)" = 1 ]
+    [ "$(events settled)" = 1 ]
+    counts proof 1
+}
+
+@test "D3: silent in a migration: the server frees its lock within seconds, and another migrates" {
+    proxy_start
+    proxy "at silence CREATE SCHEMA tenure"
+    background first "$TENURE" run --subject s -- true
+    first=$PID
+    wait_for 20 hits "silence CREATE SCHEMA tenure"
+    begun=$(date +%s)
+    until TENURE_STORE=$DIRECT "$TENURE" run --subject other -- true; do [ $(($(date +%s) - begun)) -lt 15 ]; done
+    [ $(($(date +%s) - begun)) -lt 12 ]
+    finish first "$first"
+    [ "$RC" = 0 ] || [ "$RC" = 125 ]
+    counts meta 3
+}
+
+# ---- D4: migrations ----
+
+@test "D4: twenty first runs at once on an empty database: one migration, and all of them pass" {
+    local i pids=()
+    for ((i = 0; i < 20; i++)); do
+        background "run$i" "$TENURE" run --subject "s$i" -- true
+        pids+=("$PID")
+    done
+    for ((i = 0; i < 20; i++)); do
+        finish "run$i" "${pids[i]}"
+        finished_with 0
+    done
+    counts meta 3
+    [ "$(db "SELECT count(*) FROM attempt WHERE state = 'passed'")" = 20 ]
+}
+
+# as_role NAME: the URL of the same database for that role.
+as_role() { echo "${DIRECT/postgres@/$1@}"; }
+
+@test "D4: a role that may not create, or not call: the exact GRANT is said, and it is enough" {
+    local role=role_${DATABASE#test_}
+    server "CREATE ROLE $role LOGIN"
+    run "$TENURE" run --store "$(as_role "$role")" --subject s -- true
+    assert_exit 122
+    assert_says "GRANT CREATE ON DATABASE \"$DATABASE\" TO \"$role\""
+    [ "$(db "SELECT to_regnamespace('tenure') IS NULL")" = t ]
+    "$TENURE" store migrate --quiet
+    run "$TENURE" run --store "$(as_role "$role")" --subject s -- true
+    assert_exit 122
+    grants=$(sed -n 's/.*let its owner run: //p' <<<"$output")
+    [[ $grants == *"GRANT USAGE ON SCHEMA tenure TO \"$role\""* ]]
+    db "$grants"
+    run "$TENURE" run --store "$(as_role "$role")" --subject s -- true
+    assert_exit 0
+    [ "$(PGOPTIONS='-c search_path=tenure' sql "$(as_role "$role")" -c 'DELETE FROM tenure.attempt' 2>&1 | grep -c 'permission denied')" = 1 ]
+    db "DROP OWNED BY $role"
+    server "DROP ROLE $role"
+}
+
+@test "D4: a schema that is newer, or cannot be read, is refused before any write" {
+    "$TENURE" run --subject s -- true
+    state_of() { pg_dump --data-only --schema=tenure --dbname="$DIRECT" | sed '/^\\/d' | sha256sum; }
+    local version
+    for version in 99 nonsense; do
+        db "UPDATE meta SET value = '$version' WHERE name = 'schema_version'"
+        before=$(state_of)
+        run "$TENURE" run --subject s -- touch "$SANDBOX/ran"
+        if [ $version = 99 ]; then assert_exit 122; else assert_exit 125; fi
+        run "$TENURE" store migrate
+        [ "$status" = 2 ] || [ "$status" = 5 ]
+        run "$TENURE" status
+        [ "$status" = 2 ] || [ "$status" = 5 ]
+        [ "$(state_of)" = "$before" ]
+        [ ! -e "$SANDBOX/ran" ]
+    done
 }

@@ -2,5 +2,5 @@
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SET LOCAL search_path = pg_catalog;
 SET LOCAL synchronous_commit = 'on';
-SET LOCAL idle_in_transaction_session_timeout = '30s';
+SET LOCAL idle_in_transaction_session_timeout = '5s';
 SELECT pg_catalog.pg_advisory_xact_lock(x'74656e757265'::pg_catalog.int8);

@@ -3,7 +3,8 @@
  *
  * A waiter looks, and reserves only when the holder ended, was gone or had lapsed at the last look: so a
  * hundred waiters read, and do not stand in the way of the one that must renew. On the same machine it sleeps
- * on the holder's journal and is woken by its end; elsewhere it polls with jitter.
+ * on the holder's journal and is woken by its end; elsewhere it polls with jitter, and seldom once it has
+ * waited for long: a hundred that wait ask a server less than fifty times a second.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -19,7 +20,7 @@
 #include "supervisor/verdict-private.h"
 
 #define POLL_LEAST_MS  INT64_C(200)
-#define POLL_MOST_MS   INT64_C(2000)
+#define POLL_MOST_MS   INT64_C(4000)
 #define LOOK_LOCAL_MS  INT64_C(10000) /* a local holder is looked at so often, though it wakes us */
 #define CROWD_MS       INT64_C(50)    /* who are woken together do not all write together */
 #define LAPSE_EXTRA_MS INT64_C(5)     /* exactly at its expiry a lease is alive */
@@ -100,7 +101,39 @@ struct wait {
     int64_t until_boot_ms;
     struct attempt holder; /* as last read */
     bool told;
+    struct store_time now; /* the store's, when ours was now_boot_ms */
+    int64_t now_boot_ms;   /* 0: not known */
+    int64_t poll_ms;       /* the last pause between two looks from elsewhere */
 };
+
+static enum result ask_now(struct wait *wait)
+{
+    enum result r = store_now(wait->hold->store, &wait->now, NULL);
+    wait->now_boot_ms = r == RESULT_OK ? hold_now(wait->hold) : 0;
+    return r;
+}
+
+/* The store's time without asking it, which is a guess: whatever is made of it is decided by the store's own.
+ */
+static struct store_time guess_now(const struct wait *wait)
+{
+    int64_t passed_ms = hold_now(wait->hold) - wait->now_boot_ms;
+    struct store_time now = wait->now;
+    now.ms += passed_ms;
+    now.wall_ms += passed_ms;
+    return now;
+}
+
+/* A guess that it has lapsed is confirmed: else who is refused would try at once again. */
+static bool has_lapsed(struct wait *wait, const struct lease *lease)
+{
+    if (wait->now_boot_ms != 0) {
+        struct store_time now = guess_now(wait);
+        if (!lease_lapsed(lease, &now))
+            return false;
+    }
+    return ask_now(wait) != RESULT_OK || lease_lapsed(lease, &wait->now);
+}
 
 static void tell_waiting(struct wait *wait, const struct store_time *now)
 {
@@ -120,10 +153,11 @@ static void take_holder(struct wait *wait, struct attempt *holder)
     attempt_done(&wait->holder);
     wait->holder = *holder;
     *holder = (struct attempt){0};
-    struct store_time now;
-    if (another && store_now(wait->hold->store, &now, NULL) == RESULT_OK) {
+    if (!another)
+        return;
+    if (ask_now(wait) == RESULT_OK) {
         wait->told = true;
-        tell_waiting(wait, &now);
+        tell_waiting(wait, &wait->now);
     }
 }
 
@@ -141,6 +175,14 @@ static int64_t least(int64_t left, int64_t right)
     return left < right ? left : right;
 }
 
+/* Decorrelated jitter: the first looks come soon, later ones seldom. */
+static int64_t next_poll_ms(struct wait *wait)
+{
+    int64_t most_ms = least(POLL_MOST_MS, 2 * wait->poll_ms + POLL_LEAST_MS);
+    wait->poll_ms = hold_jitter_ms((most_ms + POLL_LEAST_MS) / 3, most_ms);
+    return wait->poll_ms;
+}
+
 /* Sleeps until something about the holder may have changed. */
 static void sleep_on_holder(struct wait *wait, int64_t remaining_ms)
 {
@@ -152,7 +194,7 @@ static void sleep_on_holder(struct wait *wait, int64_t remaining_ms)
     bool wakes = verdict_is_local(&hold->machine, &wait->holder) &&
                  verdict_of(&hold->machine, &wait->holder).verdict == OWNER_RUNNING;
     if (!wakes) {
-        hold_pause(hold, least(bound, hold_jitter_ms(POLL_LEAST_MS, POLL_MOST_MS)));
+        hold_pause(hold, least(bound, next_poll_ms(wait)));
         return;
     }
     liveness_wait(&question, least(bound, LOOK_LOCAL_MS), hold->signal_fd);
@@ -164,13 +206,13 @@ static bool may_have_gone(struct wait *wait, int64_t *ret_remaining_ms)
 {
     struct hold *hold = wait->hold;
     struct attempt holder = {0};
-    struct store_time now;
     if (store_find(hold->store, wait->holder.id, &holder, NULL) != RESULT_OK)
         return true;
     bool ended = !attempt_is_unfinished(&holder);
     bool gone = verdict_of(&hold->machine, &holder).verdict == OWNER_GONE;
-    bool lapsed = store_now(hold->store, &now, NULL) != RESULT_OK || lease_lapsed(&holder.lease, &now);
+    bool lapsed = !ended && !gone && has_lapsed(wait, &holder.lease);
     if (!ended && !gone && !lapsed) {
+        struct store_time now = guess_now(wait);
         *ret_remaining_ms = lease_remaining_ms(&holder.lease, &now);
         take_holder(wait, &holder);
     }

@@ -300,6 +300,21 @@ static char *passed_sentence(const struct run *run, const struct signed_proof *p
         "%s is proved at %.12s by Proof %.12s", run->repository, run->candidate.commit, proof->row.id);
 }
 
+/* The supervisor's runner ends with the hold; whoever asks git afterwards asks by the plain one. */
+static enum result let_go(
+    struct run *run, const struct hold_ending *ending, struct hold_result *ret, struct error *err)
+{
+    enum result r = hold_end(STEAL(run->hold), ending, ret, err);
+    run->runner = run->candidate.runner = collect_runner();
+    return r;
+}
+
+static void tell_signal(struct completion_result *result, int signal)
+{
+    result->signal = signal;
+    result->sentence = mem_format("cancelled by signal %d (%s)", signal, strsignal(signal));
+}
+
 /* `end` knows what the record says; a signal or a loss may have come after the work had ended. */
 static void tell_end(struct run *run, const struct hold_result *end, const struct hold_ending *ending,
     const struct signed_proof *proof)
@@ -312,8 +327,7 @@ static void tell_end(struct run *run, const struct hold_result *end, const struc
         bool asked = end->reason.code && strcmp(end->reason.code, "cancel-requested") == 0;
         result->sentence = mem_format("%s: %s", asked ? "cancelled" : "lost", why);
     } else if (end->signal) {
-        result->signal = end->signal;
-        result->sentence = mem_format("cancelled by signal %d (%s)", end->signal, strsignal(end->signal));
+        tell_signal(result, end->signal);
     } else if (end->state == ATTEMPT_PASSED) {
         result->outcome = OUTCOME_DONE;
         result->sentence = passed_sentence(run, proof);
@@ -352,7 +366,7 @@ static enum result finish(struct run *run, enum result work_result, struct error
         ending.proof = &proof.row;
 
     struct hold_result end = {0};
-    enum result settled = hold_end(STEAL(run->hold), &ending, &end, err);
+    enum result settled = let_go(run, &ending, &end, err);
     bool verdict = run->moved || end.lost || end.signal || stopped ||
                    outcome_of_work(run, work_result) == OUTCOME_NEGATIVE;
     if (work_result != RESULT_OK && !verdict)
@@ -371,6 +385,24 @@ static enum result finish(struct run *run, enum result work_result, struct error
     return settled;
 }
 
+/* Our own attempt is what a terminal that follows it tells of, so we say the same: the Proof is found by the
+ * next run. */
+static void tell_signal_instead(
+    struct run *run, const struct hold_result *end, const char *id, const char *handle, int64_t fence)
+{
+    struct completion_result *result = run->result;
+    result->already = false;
+    free(result->sentence);
+    free(STEAL(result->proof_id));
+    free(STEAL(result->key_id));
+    free(result->attempt_id);
+    result->attempt_id = mem_string(id);
+    result->handle = mem_string(handle);
+    result->fence = fence;
+    result_fill_hold(run, end);
+    tell_signal(result, end->signal);
+}
+
 /* Another proved it between our look and our reserve. That the record of our own attempt could not be ended
  * does not make the Proof less true. */
 static void finish_proved(struct run *run)
@@ -384,14 +416,19 @@ static void finish_proved(struct run *run)
         .reason_text = text,
         .exit_code = EXITS[OUTCOME_DONE].status,
     };
+    const struct attempt *own = hold_attempt(run->hold);
+    _cleanup_(mem_free) char *id = mem_string(own->id), *handle = mem_string(own->journal_handle);
+    int64_t fence = own->fence;
     struct hold_result end = {0};
     _cleanup_(error_done) struct error trouble = {0};
-    enum result r = hold_end(STEAL(run->hold), &ending, &end, &trouble);
+    enum result r = let_go(run, &ending, &end, &trouble);
     if (r != RESULT_OK && r != RESULT_RETIRED) {
         char *sentence = mem_format(
             "%s; that this attempt is over could not be recorded: %s", result->sentence, trouble.message);
         free(result->sentence);
         result->sentence = sentence;
+    } else if (r == RESULT_OK && end.signal) {
+        tell_signal_instead(run, &end, id, handle, fence);
     }
     hold_result_done(&end);
 }

@@ -68,6 +68,37 @@ teardown() { sandbox_end; }
     [ "$(wc -l <"$HOME/runs")" = 3 ]
     [ "$(db "SELECT count(*) FROM proof")" = 3 ]
 }
+# No signal waits for the process any more.
+heard_all() { grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/$1/status"; }
+
+@test "INT to the done that has nothing to do any more: it and whoever follows it say so alike" {
+    producers quick=true
+    "$TENURE" run --subject first -- true # makes the store
+    TENURE_FAILPOINT=hold-before-reserve:stop,hold-before-leftovers:stop background late "$TENURE" done --json
+    late_pid=$PID
+    wait_for 20 standing "$late_pid"
+    "$TENURE" done
+    kill -CONT "$late_pid"
+    # It holds its own attempt and sees the other's Proof as soon as the store can be read. Before that, the signal.
+    wait_for 20 holds 1
+    wait_for 20 standing "$late_pid"
+    hold_store
+    printf 'COMMIT;\nBEGIN EXCLUSIVE;\nSELECT 2;\n' >&8
+    wait_for 10 grep -q 2 "$SANDBOX/holder.out"
+    kill -INT "$late_pid"
+    kill -CONT "$late_pid"
+    wait_for 10 heard_all "$late_pid"
+    release_store
+    finish late "$late_pid"
+    finished_with 130
+    attempt=$(newest)
+    has_ended cancelled signal "$attempt"
+    [ "$(jq -r '[.outcome, .attempt.id, .attempt.state, .proof] | join(" ")' <<<"$OUT")" = "cancelled $attempt cancelled " ]
+    run "$TENURE" attach "$(jq -r .attempt.handle <<<"$OUT")"
+    assert_exit 130
+    "$TENURE" done --json | jq -e '.exit == 0 and (.proof | type == "object")' >/dev/null
+}
+
 all_but_one_ended() {
     local pid lives=0
     for pid; do ended "$pid" || lives=$((lives + 1)); done

@@ -122,8 +122,9 @@ static enum result look_at_tree(struct run *run, struct error *err)
 {
     struct candidate now = {.top_fd = -1};
     enum result r = candidate_look(run->runner, run->candidate.top, &now, err);
-    if (r == RESULT_INVALID) {
-        /* The repository itself is gone, renamed or replaced: the tree that was to be proved is not there. */
+    if (r == RESULT_INVALID || r == RESULT_CONFLICT) {
+        /* The repository itself is gone, renamed or replaced: the tree that was to be proved is not there. Or
+         * somebody writes to it faster than git can read. */
         run->moved = true;
         return RESULT_CONFLICT;
     }

@@ -222,3 +222,18 @@ END
     [ -e "$SANDBOX/swapped" ]
     moved tenure.json
 }
+
+@test "E3: a HEAD that is another one at every look is a tree that moves, and no trouble of the store" {
+    config "{a: {run: \": >'$SANDBOX/mark'\"}, b: {run: \"true\", needs: [\"a\"]}}"
+    mkdir "$SANDBOX/bin"
+    cat >"$SANDBOX/bin/git" <<END
+#!/bin/sh
+[ ! -e '$SANDBOX/mark' ] || case " \$* " in
+*" status "*) '$(command -v git)' "\$@" | sed 's/branch.oid ......../branch.oid 00000000/' && exit ;;
+esac
+exec '$(command -v git)' "\$@"
+END
+    chmod +x "$SANDBOX/bin/git"
+    PATH=$SANDBOX/bin:$PATH exits 6
+    moved 'HEAD moved'
+}

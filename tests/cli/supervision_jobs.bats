@@ -41,7 +41,7 @@ end() {
     # Frozen, and written down, before it stopped: every process of the work stands.
     [[ $(kinds "$attempt") == *frozen ]]
     worker=$(records_of "$attempt" | jq -r 'select(.kind == "started").pid')
-    in_state "$worker" T
+    wait_for 10 in_state "$worker" T
     done_before=$(progress)
     wait_for 60 shown term Stopped
     # Longer than the lease.

@@ -202,7 +202,8 @@ struct leftover_list {
     size_t count;
 };
 void leftover_list_done(struct leftover_list *list);
-/* Rows of this machine and boot. Rows of this machine and an earlier boot are deleted. */
+/* Rows of this machine and boot. Rows of this machine and an earlier boot are deleted, unless only its host's
+ * name says that it is this machine. */
 _must_use_ enum result store_leftovers(struct store *store, struct leftover_list *ret, struct error *err);
 _must_use_ enum result store_leftover_delete(struct store *store, const char *attempt_id, struct error *err);
 

@@ -145,9 +145,12 @@ static enum result leftovers_read(struct sqlite_store *store, struct leftover_li
     return r;
 }
 
-/* No process survives a boot: what an earlier one left is gone. */
+/* No process survives a boot: what an earlier one left is gone. With an id that another machine may have,
+ * another boot is not an earlier one. */
 static enum result leftovers_forget_earlier(struct sqlite_store *store, struct error *err)
 {
+    if (store->machine.named_by_host)
+        return RESULT_OK;
     _cleanup_(transaction_cleanup) struct sqlite_store *open = NULL;
     int64_t count = 0;
     enum result r = database_integer(store, SQL_SQLITE_LEFTOVER_COUNT_EARLIER,

@@ -44,15 +44,15 @@ static bool id_hash(const char *path, char ret[MACHINE_ID_SIZE])
 }
 
 /* Images of containers and new roots often have no id. The host's name then stands in: it tells the machines
- * apart that people tell apart. Locks and leases do not rest on it; the embedded store does, and so do the
- * leftovers of earlier boots. */
-static void machine_id_read(const char *host, char ret[MACHINE_ID_SIZE])
+ * apart that people tell apart. Locks and leases do not rest on it; the embedded store does. */
+static void machine_id_read(struct machine *machine)
 {
     static const char *const PATHS[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};
     for (size_t i = 0; i < ARRAY_SIZE(PATHS); i++)
-        if (id_hash(PATHS[i], ret))
+        if (id_hash(PATHS[i], machine->machine_id))
             return;
-    keyed_hash(host, strlen(host), ret);
+    keyed_hash(machine->host, strlen(machine->host), machine->machine_id);
+    machine->named_by_host = true;
 }
 
 static enum result proc_missing(struct error *err, int errnum, const char *path)
@@ -142,7 +142,7 @@ enum result machine_read(struct machine *ret, struct error *err)
     enum result r = RESULT_OK;
     host_read(machine.host, sizeof(machine.host));
     if (!pretended("TENURE_TEST_MACHINE_ID", machine.machine_id))
-        machine_id_read(machine.host, machine.machine_id);
+        machine_id_read(&machine);
     if (!pretended("TENURE_TEST_BOOT_ID", machine.boot_id))
         r = boot_id_read(machine.boot_id, err);
     if (r == RESULT_OK)

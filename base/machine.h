@@ -18,11 +18,13 @@ struct machine {
                                          hex */
     char boot_id[MACHINE_ID_SIZE];    /* /proc/sys/kernel/random/boot_id, dashes removed */
     char host[256];                   /* for people */
-    uint64_t pid_namespace;           /* inode of /proc/self/ns/pid */
-    bool container;                   /* running in a container: its boot id may be its own */
+    bool named_by_host;     /* it has no machine-id, so its id is made of the host's name: another machine may
+                               have the same, and another boot id proves nothing about who is gone */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+    bool container;         /* running in a container: its boot id may be its own */
 };
 
-/* RESULT_SYSTEM when /proc is not mounted. Without a machine-id the id is made of the host's name. */
+/* RESULT_SYSTEM when /proc is not mounted. */
 _must_use_ enum result machine_read(struct machine *ret, struct error *err);
 
 #endif

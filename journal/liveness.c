@@ -87,8 +87,8 @@ static enum answer judge_free(
     bool same_boot = strcmp(owner->boot_id, machine->boot_id) == 0;
     if (same_boot && original)
         return SAME_BOOT;
-    if (!same_boot && strcmp(owner->machine_id, machine->machine_id) == 0 && !machine->container &&
-        question->renewed_before_boot)
+    if (!same_boot && strcmp(owner->machine_id, machine->machine_id) == 0 && !machine->named_by_host &&
+        !machine->container && question->renewed_before_boot)
         return EARLIER_BOOT;
     return NO_PROOF;
 }

@@ -7,7 +7,8 @@
  *     2. lock held                                                                                 running
  *     3. lock free, `settled` is the last record                                                   gone
  *     4. lock free, boot id is the current one, device and inode are those of the header           gone
- *     5. lock free, same machine, another boot, not in a container, last renewal before this boot  gone
+ *     5. lock free, same machine (by its machine-id, not by its host's name), another boot, not in a
+ *        container, last renewal before this boot                                                  gone
  *     6. anything else: a copy, a snapshot, another machine, a failed probe                        unknown
  *
  * Never blocks. Thread-safe.

@@ -7,12 +7,14 @@
 
 #include "tests/unit/checked_fork.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/executor.h"
+#include "base/files.h"
 #include "base/json_table.h"
 #include "base/memory.h"
 
@@ -29,6 +31,21 @@ static void this_machine_is_read(void **state _unused_)
     assert_true(strlen(machine.host) > 0);
     assert_int_equal(machine_read(&again, NULL), RESULT_OK);
     assert_memory_equal(&machine, &again, sizeof(machine));
+}
+
+static bool has_id(const char *path)
+{
+    _cleanup_(text_done) struct text text = {0};
+    return file_read(AT_FDCWD, path, false, 256, &text, NULL) == RESULT_OK && text.length >= 32 &&
+           strspn(text.bytes, "0123456789abcdef") == 32;
+}
+
+static void an_id_made_of_the_hosts_name_is_marked(void **state _unused_)
+{
+    struct machine machine = {0};
+    assert_int_equal(machine_read(&machine, NULL), RESULT_OK);
+    assert_int_equal(
+        machine.named_by_host, !has_id("/etc/machine-id") && !has_id("/var/lib/dbus/machine-id"));
 }
 
 static void a_test_build_can_play_another_machine(void **state _unused_)
@@ -166,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owner_that_told_nothing_has_a_sentence_too),
         cmocka_unit_test(this_machine_is_read),
+        cmocka_unit_test(an_id_made_of_the_hosts_name_is_marked),
         cmocka_unit_test(a_test_build_can_play_another_machine),
         cmocka_unit_test(self_is_this_process),
         cmocka_unit_test(json_round_trip),

@@ -164,6 +164,9 @@ static void another_boot(void **state)
     machine.container = true;
     assert_verdict(liveness_probe(&question), OWNER_UNKNOWN, 6);
     machine.container = false;
+    machine.named_by_host = true;
+    assert_verdict(liveness_probe(&question), OWNER_UNKNOWN, 6);
+    machine.named_by_host = false;
     memset(machine.machine_id, 'b', 32);
     assert_verdict(liveness_probe(&question), OWNER_UNKNOWN, 6);
 }

@@ -9,6 +9,8 @@
 #ifndef SUPERVISOR_CHILD_PRIVATE_H
 #define SUPERVISOR_CHILD_PRIVATE_H
 
+#include <stdint.h>
+
 #include "supervisor/spawn.h"
 
 #define CHILD_KEEP_MAX 5
@@ -24,7 +26,8 @@ struct child_plan {
     int keep[CHILD_KEEP_MAX]; /* every descriptor above that is 3 or more, ascending, no number twice */
     int keep_count;
     pid_t parent;
-    bool dies_with_parent;
+    bool dies_with_parent; /* and stays in its session and process group */
+    uint64_t left_ignored; /* one bit a signal: stays as it is */
     bool has_files;
     struct rlimit64 files; /* see struct spawn_request */
     int64_t deadline_ns;   /* of CLOCK_BOOTTIME as this process reads it; 0: none */

@@ -76,11 +76,11 @@ _bare_ static bool descriptors_end(const struct child_plan *plan)
 }
 
 /* The kernel's structure of a default disposition is all zeros on every architecture. */
-_bare_ static void signals_default(void)
+_bare_ static void signals_default(const struct child_plan *plan)
 {
     static const unsigned char DEFAULT_ACTION[64], EMPTY_SET[SIGNAL_SET_BYTES];
     for (int signal = 1; signal <= SIGNAL_LAST; signal++)
-        if (signal != SIGKILL && signal != SIGSTOP)
+        if (signal != SIGKILL && signal != SIGSTOP && !(plan->left_ignored >> signal & 1))
             CALL(SYS_rt_sigaction, signal, DEFAULT_ACTION, NULL, SIGNAL_SET_BYTES);
     CALL(SYS_rt_sigprocmask, SIG_SETMASK, EMPTY_SET, NULL, SIGNAL_SET_BYTES);
 }
@@ -111,13 +111,13 @@ _bare_ int child_main(void *context)
     if (!others_close(plan))
         child_fail(plan, SPAWN_DESCRIPTORS, errno);
     parent_bind(plan);
-    if (CALL(SYS_setsid) < 0)
+    if (!plan->dies_with_parent && CALL(SYS_setsid) < 0)
         child_fail(plan, SPAWN_SESSION, errno);
     if (plan->directory_fd >= 0 && CALL(SYS_fchdir, plan->directory_fd) != 0)
         child_fail(plan, SPAWN_DIRECTORY, errno);
     if (!stdio_place(plan) || !descriptors_end(plan))
         child_fail(plan, SPAWN_DESCRIPTORS, errno);
-    signals_default();
+    signals_default(plan);
     if (plan->has_files)
         CALL(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan->files, NULL);
     if (!plan->dies_with_parent)

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,10 +16,13 @@
 #include "base/duration.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "supervisor/offspring-private.h"
 
 #define READ_BYTES      ((size_t)64 * 1024)
 #define PIPE_BYTES      (1024 * 1024)
 #define KILLED_BOUND_MS 5000
+#define HASTY_BOUND_MS  1000 /* the same when somebody wants to be rid of us */
+#define SLICE_MS        1000
 #define PACE            4096
 
 void collect_done(struct collect *collect)
@@ -129,20 +132,6 @@ static void program_close(struct program *program)
     fd_close(program->complaint_fd);
     process_close(&program->process);
     program->output_fd = program->complaint_fd = -1;
-}
-
-/* Kills and reaps what still runs: nothing of a failed batch stays behind, but what hangs in the kernel. */
-static void program_end(struct program *program)
-{
-    siginfo_t ended;
-    if (program->process.pidfd >= 0 && !program->over) {
-        (void)!process_signal(&program->process, SIGKILL, NULL);
-        struct pollfd fd = {.fd = program->process.pidfd, .events = POLLIN};
-        bool goes = poll(&fd, 1, KILLED_BOUND_MS) != 0;
-        while (goes && waitid(P_PIDFD, (id_t)program->process.pidfd, &ended, WEXITED) != 0 && errno == EINTR)
-            continue;
-    }
-    program_close(program);
 }
 
 /* Only our end is non-blocking. The flag is the pipe's end's own, so the program's stays as it expects. */
@@ -270,17 +259,62 @@ static enum result program_reap(struct program *program, struct error *err)
 
 struct batch {
     struct program *programs;
-    struct pollfd *polls;
+    struct pollfd *polls; /* of the programs, and of the signals */
     size_t count;
     int64_t begun_boot_ms;
+    sigset_t mask; /* of this thread, as it was */
+    int signal_fd;
+    bool interrupted;
 };
+
+static bool program_runs(const struct program *program)
+{
+    return program->process.pidfd >= 0 && !program->over;
+}
+
+/* Nothing of a failed batch stays behind, but what hangs in the kernel. */
+static void batch_end(struct batch *batch)
+{
+    _cleanup_(mem_free) pid_t *running = mem_alloc(batch->count * sizeof(pid_t) + 1);
+    siginfo_t ended;
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (program_runs(&batch->programs[i]))
+            running[count++] = batch->programs[i].process.pid;
+    offspring_end(running, count, batch->interrupted ? HASTY_BOUND_MS : KILLED_BOUND_MS);
+    for (size_t i = 0; i < batch->count; i++)
+        if (program_runs(&batch->programs[i]))
+            (void)waitid(P_PIDFD, (id_t)batch->programs[i].process.pidfd, &ended, WEXITED | WNOHANG);
+}
 
 static void batch_done(struct batch *batch)
 {
+    batch_end(batch);
     for (size_t i = 0; i < batch->count; i++)
-        program_end(&batch->programs[i]);
+        program_close(&batch->programs[i]);
     free(batch->programs);
     free(batch->polls);
+    fd_close(batch->signal_fd);
+    /* Whoever waits for us wants to see by which signal we ended: here it does its work. */
+    pthread_sigmask(SIG_SETMASK, &batch->mask, NULL);
+}
+
+/* Those that would end us are held back until the programs are ended. A caller that blocked one waits for it
+ * itself. */
+static void batch_hold_signals(struct batch *batch)
+{
+    static const int ENDING[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t held;
+    struct sigaction action;
+    sigemptyset(&held);
+    pthread_sigmask(SIG_SETMASK, NULL, &batch->mask);
+    for (size_t i = 0; i < ARRAY_SIZE(ENDING); i++)
+        if (sigismember(&batch->mask, ENDING[i]) == 0 && sigaction(ENDING[i], NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN)
+            sigaddset(&held, ENDING[i]);
+    batch->signal_fd = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (batch->signal_fd >= 0)
+        pthread_sigmask(SIG_BLOCK, &held, NULL);
 }
 
 static size_t batch_prepare_polls(struct batch *batch)
@@ -294,6 +328,7 @@ static size_t batch_prepare_polls(struct batch *batch)
         polls[2] = (struct pollfd){.fd = program->process.pidfd, .events = POLLIN};
         running += !program->over;
     }
+    batch->polls[batch->count * FDS_PER_PROGRAM] = (struct pollfd){.fd = batch->signal_fd, .events = POLLIN};
     return running;
 }
 
@@ -312,7 +347,6 @@ static enum result program_turn(struct program *program, const struct pollfd *po
 /* How long may be waited for the first of those that still run to be overdue, and which that is. */
 static int64_t batch_left_ms(const struct batch *batch, size_t *ret_first)
 {
-    const struct clock *clock = clock_system();
     int64_t least_ms = INT64_MAX;
     for (size_t i = 0; i < batch->count; i++) {
         int64_t bound_ms = collect_bound_ms(batch->programs[i].collect);
@@ -321,8 +355,21 @@ static int64_t batch_left_ms(const struct batch *batch, size_t *ret_first)
         least_ms = bound_ms;
         *ret_first = i;
     }
-    int64_t left_ms = batch->begun_boot_ms + least_ms - clock->boot_ms(clock);
-    return left_ms < INT_MAX ? left_ms : INT_MAX;
+    return batch->begun_boot_ms + least_ms - clock_system()->boot_ms(clock_system());
+}
+
+static enum result batch_poll(struct batch *batch, int64_t left_ms, struct error *err)
+{
+    int slice_ms = left_ms < SLICE_MS ? (int)left_ms : SLICE_MS;
+    const struct pollfd *signals = &batch->polls[batch->count * FDS_PER_PROGRAM];
+    while (poll(batch->polls, batch->count * FDS_PER_PROGRAM + 1, slice_ms) < 0)
+        if (errno != EINTR)
+            return error_errno(err, errno, "cannot wait for programs");
+    batch->interrupted = signals->revents != 0;
+    if (batch->interrupted)
+        return error_set(
+            err, RESULT_INTERRUPTED, 0, "a signal came while %s ran", batch->programs[0].collect->argv[0]);
+    return RESULT_OK;
 }
 
 static enum result batch_wait(struct batch *batch, struct error *err)
@@ -332,16 +379,11 @@ static enum result batch_wait(struct batch *batch, struct error *err)
         int64_t left_ms = batch_left_ms(batch, &first);
         if (left_ms <= 0)
             return collect_overdue(batch->programs[first].collect, err);
-        if (poll(batch->polls, batch->count * FDS_PER_PROGRAM, (int)left_ms) < 0) {
-            if (errno == EINTR)
-                continue;
-            return error_errno(err, errno, "cannot wait for programs");
-        }
-        for (size_t i = 0; i < batch->count; i++) {
-            enum result r = program_turn(&batch->programs[i], &batch->polls[i * FDS_PER_PROGRAM], err);
-            if (r != RESULT_OK)
-                return r;
-        }
+        enum result r = batch_poll(batch, left_ms, err);
+        for (size_t i = 0; i < batch->count && r == RESULT_OK; i++)
+            r = program_turn(&batch->programs[i], &batch->polls[i * FDS_PER_PROGRAM], err);
+        if (r != RESULT_OK)
+            return r;
     }
     return RESULT_OK;
 }
@@ -351,9 +393,11 @@ static enum result collect_run(
 {
     _cleanup_(batch_done) struct batch batch = {
         .programs = mem_alloc(count * sizeof(struct program)),
-        .polls = mem_alloc(count * FDS_PER_PROGRAM * sizeof(struct pollfd)),
+        .polls = mem_alloc((count * FDS_PER_PROGRAM + 1) * sizeof(struct pollfd)),
         .begun_boot_ms = clock_system()->boot_ms(clock_system()),
+        .signal_fd = -1,
     };
+    batch_hold_signals(&batch);
     _cleanup_(mem_free) const char **environment = collect_environment();
     for (size_t i = 0; i < count; i++) {
         batch.programs[i] = (struct program){

@@ -3,8 +3,11 @@
  *
  * `struct runner` is a seam: collect_runner() polls by itself, for use before an attempt is held; the
  * supervisor offers one that turns its loop meanwhile (supervisor_runner()), so that the heartbeat never
- * waits for git. Before there is an attempt nothing bears a mark, so what collect_runner() starts ends with
- * this process.
+ * waits for git. Before there is an attempt nothing bears a mark. So what collect_runner() starts stays in
+ * our session and process group, where the terminal's signals reach it and what it starts in turn; and all of
+ * it is ended when a batch fails, when one is overdue, and when INT, TERM, HUP or QUIT comes to this process,
+ * which then does to us what it would have done. When this process is killed, its programs are, too; what
+ * they had started is not.
  */
 #ifndef SUPERVISOR_COLLECT_H
 #define SUPERVISOR_COLLECT_H
@@ -39,8 +42,8 @@ _must_use_ enum result collect_check(const struct collect *collect, struct error
 
 struct runner {
     /* Runs all at once and waits for all. OK when all ran to an end of their own, whatever their status;
-     * INTERRUPTED when the run is being stopped; SYSTEM when one could not be started or did not end within
-     * its bound. */
+     * INTERRUPTED when the run is being stopped, or a signal came that this process goes on after; SYSTEM
+     * when one could not be started or did not end within its bound. */
     enum result (*run)(struct runner *runner, struct collect *collects, size_t count, struct error *err);
     void (*tick)(
         struct runner *runner); /* to be called about every 50 ms by long computations; may be NULL */

@@ -125,6 +125,19 @@ static int64_t deadline_of_kernel(int64_t deadline_boot_ms)
     return (deadline_boot_ms - clock_system()->boot_ms(clock_system()) + kernel_ms) * NS_PER_MS;
 }
 
+/* Of the signals that a terminal, or its end, sends to the whole process group: who is in ours ignores what
+ * we ignore. */
+static uint64_t ignored_by_us(void)
+{
+    static const int SENT_TO_GROUPS[] = {SIGINT, SIGQUIT, SIGHUP};
+    uint64_t ignored = 0;
+    struct sigaction action;
+    for (size_t i = 0; i < ARRAY_SIZE(SENT_TO_GROUPS); i++)
+        if (sigaction(SENT_TO_GROUPS[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            ignored |= UINT64_C(1) << SENT_TO_GROUPS[i];
+    return ignored;
+}
+
 static void plan_fill(
     struct child_plan *plan, const struct spawn_request *request, const char *path, int report_fd)
 {
@@ -141,6 +154,7 @@ static void plan_fill(
         .parent = getpid(),
         .deadline_ns = deadline_of_kernel(request->deadline_boot_ms),
         .dies_with_parent = request->dies_with_us,
+        .left_ignored = request->dies_with_us ? ignored_by_us() : 0,
         .has_files = request->files != NULL,
     };
     if (request->files != NULL)

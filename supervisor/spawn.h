@@ -8,6 +8,10 @@
  * lock. It looks at the deadline as its last step before exec: a supervisor that was stopped between its own
  * look and the spawn starts nothing.
  *
+ * One that dies with us stays in our session and process group instead: what the terminal sends to us is sent
+ * to it and to all that it starts, as if a shell had run it there. So it also goes on ignoring the INT, QUIT
+ * and HUP that we ignore.
+ *
  * The spawner is a seam: production hands over spawner_system(), tests another. Source: clone(2), execve(2),
  * pidfd_open(2), close_range(2).
  */
@@ -42,7 +46,7 @@ struct spawn_request {
     int stdin_fd, stdout_fd, stderr_fd; /* -1: /dev/null; otherwise duplicated, the caller keeps its own */
     int64_t deadline_boot_ms;           /* 0: none */
     const struct rlimit64 *files;       /* RLIMIT_NOFILE of the program; NULL: ours */
-    bool dies_with_us; /* the kernel kills it when this thread ends, however that comes about */
+    bool dies_with_us; /* the kernel kills it when this thread ends, however that comes about; see above */
 };
 
 struct spawn_failure {

@@ -103,6 +103,23 @@ end() {
     end
 }
 
+@test "INT before there is an attempt: git ends with it, and the filter that git waits for" {
+    producers quick=true
+    printf '#!/bin/sh\necho $$ >"%s.new"; mv "%s.new" "%s"\nsleep 600\n' "$HOME"/{filter,filter,filter} >"$HOME/slow"
+    chmod +x "$HOME/slow"
+    echo 'data filter=slow' >.gitattributes
+    echo x >data
+    commit_all "Filter it"
+    git config filter.slow.clean "$HOME/slow"
+    touch -d '1 hour ago' data # git has to look into it
+    background one "$TENURE" done
+    wait_for 20 test -s "$HOME/filter"
+    kill -INT "$PID"
+    finish one "$PID"
+    [ "$RC" = 130 ]
+    ended "$(<"$HOME/filter")"
+}
+
 @test "in the background of an interactive shell, with tostop: it runs to its end" {
     producers work="$beating"
     begin "stty tostop; '$TENURE' done & echo"

@@ -153,32 +153,141 @@ static void test_who_does_not_end_is_ended_and_named(void **state _unused_)
     collect_done(&calls[1]);
 }
 
-/* A git that hangs would go on after its `tenure` was interrupted, and nobody would know whose it is. */
-static void test_who_is_asked_dies_with_us(void **state _unused_)
-{
+/* ---- what becomes of those who run ---- */
+
+/* A folder in which a program tells its number. */
+struct scene {
     struct folder folder;
-    folder_make(&folder);
-    _cleanup_(mem_free) char *file = mem_format("%s/pid", folder.path);
-    _cleanup_(mem_free) char *line =
-        mem_format("echo $$ >%s.new; mv %s.new %s; exec sleep 600", file, file, file);
-    pid_t asker = checked_fork();
-    if (asker == 0) {
-        struct collect call = SHELL_CALL(line);
-        _exit((int)run(&call, 1, NULL));
-    }
-    wait_until(access(file, F_OK) == 0);
-    FILE *stream = fopen(file, "re");
+    char *file;
+};
+
+static void scene_make(struct scene *scene)
+{
+    folder_make(&scene->folder);
+    scene->file = mem_format("%s/pid", scene->folder.path);
+}
+
+static void scene_done(struct scene *scene)
+{
+    free(scene->file);
+    folder_done(&scene->folder);
+}
+
+/* What a shell does that tells its number at `file`, all at once, and stays. */
+static char *stay_at(const char *file)
+{
+    return mem_format("echo $$ >%s.new; mv %s.new %s; exec sleep 600", file, file, file);
+}
+
+static pid_t told_in(const struct scene *scene)
+{
     int pid = 0;
+    wait_until(access(scene->file, F_OK) == 0);
+    FILE *stream = fopen(scene->file, "re");
     assert_int_equal(fscanf(stream, "%d", &pid), 1);
     fclose(stream);
-    int asked = pidfd_open(pid, 0);
-    assert_true(asked >= 0);
+    return pid;
+}
+
+static pid_t ask_in_a_child(const char *line, int64_t bound_ms)
+{
+    pid_t asker = checked_fork();
+    if (asker != 0)
+        return asker;
+    struct collect call = SHELL_CALL(line);
+    call.bound_ms = bound_ms;
+    _exit((int)run(&call, 1, NULL));
+}
+
+static void assert_goes(int pidfd)
+{
+    struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+    assert_true(pidfd >= 0);
+    assert_int_equal(poll(&fd, 1, 5000), 1);
+    close(pidfd);
+}
+
+/* A git that hangs would go on after its `tenure` was killed, and nobody would know whose it is. */
+static void test_who_is_asked_dies_with_us(void **state _unused_)
+{
+    struct scene scene;
+    scene_make(&scene);
+    _cleanup_(mem_free) char *line = stay_at(scene.file);
+    pid_t asker = ask_in_a_child(line, 0);
+    int asked = pidfd_open(told_in(&scene), 0);
     kill(asker, SIGKILL);
     assert_int_equal(waitpid(asker, NULL, 0), asker);
-    struct pollfd fd = {.fd = asked, .events = POLLIN};
-    assert_int_equal(poll(&fd, 1, 5000), 1);
-    close(asked);
-    folder_done(&folder);
+    assert_goes(asked);
+    scene_done(&scene);
+}
+
+/* So would the filter that it waits for, even one in a session of its own. */
+static void test_a_signal_ends_what_was_started_in_turn(void **state _unused_)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < ARRAY_SIZE(SIGNALS); i++) {
+        struct scene scene;
+        scene_make(&scene);
+        _cleanup_(mem_free) char *filter = stay_at(scene.file);
+        _cleanup_(mem_free) char *line = mem_format("setsid sh -c '%s' & wait", filter);
+        pid_t asker = ask_in_a_child(line, 0);
+        int status, filtering = pidfd_open(told_in(&scene), 0);
+        kill(asker, SIGNALS[i]);
+        assert_int_equal(waitpid(asker, &status, 0), asker);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGNALS[i]);
+        struct pollfd fd = {.fd = filtering, .events = POLLIN};
+        assert_int_equal(poll(&fd, 1, 0), 1); /* before we were gone ourselves */
+        close(filtering);
+        scene_done(&scene);
+    }
+}
+
+static void test_a_failed_batch_ends_what_was_started_in_turn(void **state _unused_)
+{
+    struct scene scene;
+    scene_make(&scene);
+    pid_t other = checked_fork();
+    if (other == 0)
+        for (;;)
+            pause();
+    _cleanup_(mem_free) char *filter = stay_at(scene.file);
+    _cleanup_(mem_free) char *line = mem_format("setsid sh -c '%s' & wait", filter);
+    _cleanup_(mem_free) char *flood =
+        mem_format("until [ -e %s ]; do sleep 0.01; done; exec yes", scene.file);
+    struct collect calls[] = {SHELL_CALL(line), SHELL_CALL(flood)};
+    calls[1].limit_bytes = 1000;
+    assert_int_equal(run(calls, 2, NULL), RESULT_INVALID);
+    assert_int_equal(kill(told_in(&scene), 0), -1);
+    assert_int_equal(waitpid(other, NULL, WNOHANG), 0); /* not ours to end */
+    kill(other, SIGKILL);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    collect_done(&calls[0]);
+    collect_done(&calls[1]);
+    scene_done(&scene);
+}
+
+/* What the terminal sends to our process group reaches them, and whom they start. */
+static void test_they_stay_where_the_terminal_finds_them(void **state _unused_)
+{
+    struct collect call = SHELL_CALL("cut -d' ' -f5,6 /proc/self/stat");
+    _cleanup_(mem_free) char *expected = mem_format("%d %d\n", getpgrp(), getsid(0));
+    assert_int_equal(run(&call, 1, NULL), RESULT_OK);
+    assert_string_equal(call.output.bytes, expected);
+    collect_done(&call);
+}
+
+static void test_they_ignore_of_the_terminal_what_we_ignore(void **state _unused_)
+{
+    struct collect call = SHELL_CALL("kill -INT $$; echo on; kill -TERM $$; echo further");
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    enum result r = run(&call, 1, NULL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    assert_int_equal(r, RESULT_OK);
+    assert_string_equal(call.output.bytes, "on\n");
+    assert_int_equal(WTERMSIG(call.status), SIGTERM);
+    collect_done(&call);
 }
 
 static void test_input_is_given_and_need_not_be_read(void **state _unused_)
@@ -256,6 +365,10 @@ int main(void)
         test(test_a_missing_program_leaves_nothing_running),
         test(test_who_does_not_end_is_ended_and_named),
         test(test_who_is_asked_dies_with_us),
+        test(test_a_signal_ends_what_was_started_in_turn),
+        test(test_a_failed_batch_ends_what_was_started_in_turn),
+        test(test_they_stay_where_the_terminal_finds_them),
+        test(test_they_ignore_of_the_terminal_what_we_ignore),
         test(test_input_is_given_and_need_not_be_read),
         test(test_a_helper_with_the_pipe_is_not_waited_for),
         test(test_git_variables_of_the_caller_are_not_passed_on),

@@ -16,9 +16,14 @@
 static enum result look_at_tree(struct run *run, struct error *err)
 {
     const char *directory = run->options->directory ? run->options->directory : ".";
-    enum result r = candidate_look(run->runner, directory, &run->candidate, err);
+    _cleanup_(error_done) struct error why = {0};
+    enum result r = candidate_look(run->runner, directory, &run->candidate, &why);
+    if (r == RESULT_CONFLICT) { /* nothing has begun: refused like a tree that is not clean */
+        error_set(err, RESULT_INVALID, 0, "%s", why.message);
+        return error_remedy(err, "leave the repository alone while it is looked at, and run it again");
+    }
     if (r != RESULT_OK)
-        return r;
+        return error_move(err, &why);
     run->result->commit = mem_string(run->candidate.commit);
     run->result->tree = mem_string(run->candidate.tree);
     return RESULT_OK;

@@ -155,6 +155,15 @@ static enum result create_once(
     return RESULT_OK;
 }
 
+/* A full disk is no fault of ours, and another try may find room. */
+static void tell_full(const char *root, struct error *err)
+{
+    if (err->errnum != ENOSPC && err->errnum != EDQUOT)
+        return;
+    err->code = RESULT_UNREACHABLE;
+    error_remedy(err, "make room below %s, and run it again", root);
+}
+
 enum result journal_create(const struct journal_options *options, struct journal **ret, struct error *err)
 {
     _cleanup_(mem_free) char *root = NULL;
@@ -164,8 +173,12 @@ enum result journal_create(const struct journal_options *options, struct journal
     for (int i = 0; i < HANDLES_DRAWN; i++) {
         _cleanup_(error_done) struct error why = {0};
         r = create_once(options, root, ret, &why);
-        if (r != RESULT_CONFLICT)
-            return r == RESULT_OK ? r : error_move(err, &why);
+        if (r == RESULT_OK)
+            return r;
+        if (r != RESULT_CONFLICT) {
+            tell_full(root, &why);
+            return error_move(err, &why);
+        }
     }
     return error_set(err, RESULT_SYSTEM, EEXIST, "%s has no handle left", root);
 }

@@ -237,3 +237,19 @@ END
     PATH=$SANDBOX/bin:$PATH exits 6
     moved 'HEAD moved'
 }
+
+@test "E3: a HEAD that is another one at every look before anything has begun is refused, with what to do" {
+    config '{a: {run: "true"}}'
+    mkdir "$SANDBOX/bin"
+    cat >"$SANDBOX/bin/git" <<SHIM
+#!/bin/sh
+case " \$* " in
+*" status "*) '$(command -v git)' "\$@" | sed 's/branch.oid ......../branch.oid 00000000/' && exit ;;
+esac
+exec '$(command -v git)' "\$@"
+SHIM
+    chmod +x "$SANDBOX/bin/git"
+    PATH=$SANDBOX/bin:$PATH run "$TENURE" done
+    assert_exit 2
+    assert_says 'leave the repository alone'
+}

@@ -199,6 +199,21 @@ static void broken_by_a_torn_write(void **state)
 {
     breaks_with(*state, "journal-append-torn:error");
 }
+
+static void not_made_on_a_full_disk(void **state)
+{
+    const struct fixture *fixture = *state;
+    _cleanup_(error_done) struct error err = {0};
+    struct journal *journal = NULL;
+    const struct journal_options options = {
+        .root = fixture->root, .clock = clock_system(), .executor = &fixture->executor};
+    setenv("TENURE_FAILPOINT", "journal-create-header:error", 1);
+    enum result r = journal_create(&options, &journal, &err);
+    unsetenv("TENURE_FAILPOINT");
+    assert_int_equal(r, RESULT_UNREACHABLE);
+    assert_non_null(strstr(err.remedy, "make room"));
+    assert_null(journal);
+}
 #endif
 
 static void broken_by_a_full_disk(void **state)
@@ -309,6 +324,7 @@ int main(void)
         FIXTURE_TEST(torn_by_a_crash),
         FIXTURE_TEST(broken_by_a_failed_sync),
         FIXTURE_TEST(broken_by_a_torn_write),
+        FIXTURE_TEST(not_made_on_a_full_disk),
 #endif
         FIXTURE_TEST(broken_by_a_full_disk),
         FIXTURE_TEST(progress_at_most_twice_a_second),

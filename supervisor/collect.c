@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #define KILLED_BOUND_MS 5000
 #define HASTY_BOUND_MS  1000 /* the same when somebody wants to be rid of us */
 #define SLICE_MS        1000
+#define LATE_MS         500 /* no machine is that busy: we or all of it stood still */
 #define PACE            4096
 
 void collect_done(struct collect *collect)
@@ -261,8 +263,8 @@ struct batch {
     struct program *programs;
     struct pollfd *polls; /* of the programs, and of the signals */
     size_t count;
-    int64_t begun_boot_ms;
-    sigset_t mask; /* of this thread, as it was */
+    int64_t looked_ms, spent_ms; /* CLOCK_MONOTONIC, which stands still with the machine */
+    sigset_t mask;               /* of this thread, as it was */
     int signal_fd;
     bool interrupted;
 };
@@ -344,8 +346,24 @@ static enum result program_turn(struct program *program, const struct pollfd *po
     return r;
 }
 
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * MS_PER_S + now.tv_nsec / 1000000;
+}
+
+/* Who was stopped wakes up late: that time is nobody's. */
+static void batch_count_time(struct batch *batch)
+{
+    int64_t now_ms = monotonic_ms(), passed_ms = now_ms - batch->looked_ms;
+    batch->looked_ms = now_ms;
+    if (passed_ms <= SLICE_MS + LATE_MS)
+        batch->spent_ms += passed_ms;
+}
+
 /* How long may be waited for the first of those that still run to be overdue, and which that is. */
-static int64_t batch_left_ms(const struct batch *batch, size_t *ret_first)
+static int64_t batch_left_ms(struct batch *batch, size_t *ret_first)
 {
     int64_t least_ms = INT64_MAX;
     for (size_t i = 0; i < batch->count; i++) {
@@ -355,7 +373,8 @@ static int64_t batch_left_ms(const struct batch *batch, size_t *ret_first)
         least_ms = bound_ms;
         *ret_first = i;
     }
-    return batch->begun_boot_ms + least_ms - clock_system()->boot_ms(clock_system());
+    batch_count_time(batch);
+    return least_ms - batch->spent_ms;
 }
 
 static enum result batch_poll(struct batch *batch, int64_t left_ms, struct error *err)
@@ -394,7 +413,7 @@ static enum result collect_run(
     _cleanup_(batch_done) struct batch batch = {
         .programs = mem_alloc(count * sizeof(struct program)),
         .polls = mem_alloc((count * FDS_PER_PROGRAM + 1) * sizeof(struct pollfd)),
-        .begun_boot_ms = clock_system()->boot_ms(clock_system()),
+        .looked_ms = monotonic_ms(),
         .signal_fd = -1,
     };
     batch_hold_signals(&batch);

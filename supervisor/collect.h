@@ -30,7 +30,8 @@ struct collect {
     const void *input;              /* fed to stdin; NULL: empty */
     size_t input_length;
     size_t limit_bytes; /* of stdout; more is RESULT_INVALID; 0: 1 GiB */
-    int64_t bound_ms;   /* one that has not ended by then is killed, SYSTEM; 0: COLLECT_BOUND_DEFAULT_MS */
+    int64_t bound_ms;   /* one that has not ended by then is killed, SYSTEM; 0: COLLECT_BOUND_DEFAULT_MS.
+                           Time in which the machine or this process stood still does not count */
     /* out */
     struct text output, complaint; /* stdout; the first 64 KiB of stderr */
     int status;                    /* as from waitpid(2) */

@@ -7,6 +7,7 @@
 #include <sys/pidfd.h>
 
 #include "supervisor/collect.h"
+#include "supervisor/proc-private.h"
 
 static enum result run(struct collect *collects, size_t count, struct error *err)
 {
@@ -266,6 +267,37 @@ static void test_a_failed_batch_ends_what_was_started_in_turn(void **state _unus
     scene_done(&scene);
 }
 
+static char state_of(pid_t pid)
+{
+    struct proc_stat stat = {0};
+    return proc_stat_read(pid, &stat) ? stat.state : '\0';
+}
+
+/* Ctrl-Z, or a lid that was closed: who was asked could not end meanwhile, or nobody could see it. */
+static void test_time_in_which_we_stood_still_does_not_count(void **state _unused_)
+{
+    struct scene scene;
+    scene_make(&scene);
+    _cleanup_(mem_free) char *go = mem_format("%s/go", scene.folder.path);
+    _cleanup_(mem_free) char *line =
+        mem_format("echo $$ >%s; until [ -e %s ]; do sleep 0.01; done", scene.file, go);
+    int status;
+    pid_t asker = ask_in_a_child(line, 1500);
+    wait_until(access(scene.file, F_OK) == 0);
+    kill(asker, SIGSTOP);
+    assert_int_equal(waitpid(asker, &status, WUNTRACED), asker);
+    int64_t until = boot_ms() + 3500;
+    while (boot_ms() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    kill(asker, SIGCONT);
+    wait_until(strchr("SZ", state_of(asker)) != NULL); /* it has looked at the time */
+    close(open(go, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(waitpid(asker, &status, 0), asker);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), RESULT_OK);
+    scene_done(&scene);
+}
+
 /* What the terminal sends to our process group reaches them, and whom they start. */
 static void test_they_stay_where_the_terminal_finds_them(void **state _unused_)
 {
@@ -367,6 +399,7 @@ int main(void)
         test(test_who_is_asked_dies_with_us),
         test(test_a_signal_ends_what_was_started_in_turn),
         test(test_a_failed_batch_ends_what_was_started_in_turn),
+        test(test_time_in_which_we_stood_still_does_not_count),
         test(test_they_stay_where_the_terminal_finds_them),
         test(test_they_ignore_of_the_terminal_what_we_ignore),
         test(test_input_is_given_and_need_not_be_read),

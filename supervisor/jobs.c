@@ -198,8 +198,11 @@ void supervisor_stop_job(struct supervisor *supervisor, const char *name)
 
 /* ---- children that changed ---- */
 
+/* What it left is named before its pipe closes: whoever writes to that would be gone then, and nobody would
+ * know. */
 static void job_exited(struct supervisor *supervisor, struct job *job, int wait_status)
 {
+    sweep_first(supervisor, job);
     outcome_of_exit(supervisor, job, wait_status);
     process_close(&job->process);
     sweep_begin(supervisor, job);

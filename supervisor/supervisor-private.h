@@ -179,7 +179,9 @@ void outcome_end(struct supervisor *supervisor, struct job *job, bool survived);
 
 /* ---- sweep.c ---- */
 
-/* The leader was reaped: ends what it left; the outcome follows at once when that is nothing. */
+/* The leader was reaped: counts, names and asks to end what it left. */
+void sweep_first(struct supervisor *supervisor, struct job *job);
+/* Waits for the end of that; the outcome follows at once when it is nothing. */
 void sweep_begin(struct supervisor *supervisor, struct job *job);
 /* Kills what is left of a session whose leader was reaped. */
 void sweep_session(struct supervisor *supervisor, pid_t session);

@@ -105,11 +105,15 @@ static bool nothing_lives(struct supervisor *supervisor)
     return empty;
 }
 
+void sweep_first(struct supervisor *supervisor, struct job *job)
+{
+    job->outcome.leftovers =
+        nothing_lives(supervisor) ? 0 : (int)sweep_job(supervisor, job, SIGTERM, &job->left);
+}
+
 void sweep_begin(struct supervisor *supervisor, struct job *job)
 {
-    size_t lives = nothing_lives(supervisor) ? 0 : sweep_job(supervisor, job, SIGTERM, &job->left);
-    job->outcome.leftovers = (int)lives;
-    if (lives == 0) {
+    if (job->outcome.leftovers == 0) {
         outcome_end(supervisor, job, false);
         return;
     }

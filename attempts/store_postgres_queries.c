@@ -100,15 +100,18 @@ static void leftover_take(struct attempt *attempt, struct leftover *ret)
     attempt->subject_count = 0;
 }
 
+/* No process survives a boot: what an earlier one left is forgotten by the way, unless only to be read. With
+ * an id that another machine may have, another boot is not an earlier one. */
 static enum result leftovers_ask(struct postgres_store *store, PGresult **ret, struct error *err)
 {
+    bool forget = store->access != STORE_READ && !store->machine.named_by_host;
+
     return postgres_ask(store, store->access == STORE_READ ? ASKS : REPEATABLE, SQL_POSTGRES_LEFTOVERS,
         PARAMETERS(parameter_schema(), parameter_text(store->machine.machine_id),
-            parameter_text(store->machine.boot_id), parameter_boolean(store->access != STORE_READ)),
+            parameter_text(store->machine.boot_id), parameter_boolean(forget)),
         ret, err);
 }
 
-/* No process survives a boot: what an earlier one left is forgotten by the way, unless only to be read. */
 enum result postgres_leftovers(struct store *base, struct leftover_list *ret, struct error *err)
 {
     struct postgres_store *store = postgres_of(base);

@@ -312,6 +312,24 @@ static void leftovers_of_an_earlier_boot_are_forgotten_here_alone(void **state)
     assert_true(dump_has(world, "leftover.machine_id='fedcba9876543210fedcba9876543210'"));
 }
 
+/* The other boot may be that of another machine of this name, whose work goes on. */
+static void leftovers_stay_where_only_a_host_name_tells_machines_apart(void **state)
+{
+    struct world *world = *state;
+    struct credential credential = run(world, world->a, KIND_DONE, "a");
+    struct store *later = NULL;
+    _cleanup_(leftover_list_done) struct leftover_list list = {0};
+
+    OK(retire(world->b, credential.attempt_id, 2, true, NULL));
+    strcpy(world->machine.boot_id, "b0000000000000000000000000000002");
+    world->machine.named_by_host = true;
+    later = world_open(world);
+    OK(store_leftovers(later, &list, NULL));
+    store_close(later);
+    assert_int_equal(list.count, 0);
+    assert_true(dump_has(world, "leftover.boot_id='b0000000000000000000000000000001'"));
+}
+
 int test_leases(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -331,6 +349,7 @@ int test_leases(void)
         TEST(each_record_lives_by_its_own_ttl),
         TEST(retirement_leaves_leftovers_for_its_machine_and_boot),
         TEST(leftovers_of_an_earlier_boot_are_forgotten_here_alone),
+        TEST(leftovers_stay_where_only_a_host_name_tells_machines_apart),
     };
 
     return cmocka_run_group_tests_name("leases", tests, NULL, NULL);

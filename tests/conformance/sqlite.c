@@ -225,26 +225,6 @@ static void another_machines_store_is_refused(void **state)
     OK(open_as(world, STORE_READ, NULL));
 }
 
-/* The other boot may be that of another machine of this name, whose work goes on. */
-static void leftovers_stay_where_only_a_host_name_tells_machines_apart(void **state)
-{
-    struct world *world = *state;
-    struct credential credential = run(world, world->a, KIND_DONE, "a");
-    struct store *later = NULL;
-    _cleanup_(leftover_list_done) struct leftover_list list = {0};
-    _cleanup_(mem_free) char *dump = NULL;
-
-    OK(retire(world->b, credential.attempt_id, 2, true, NULL));
-    strcpy(world->machine.boot_id, "b0000000000000000000000000000002");
-    world->machine.named_by_host = true;
-    later = world_open(world);
-    OK(store_leftovers(later, &list, NULL));
-    store_close(later);
-    assert_int_equal(list.count, 0);
-    dump = world_dump(world);
-    assert_non_null(strstr(dump, "leftover.boot_id='b0000000000000000000000000000001'"));
-}
-
 static void the_database_of_another_program_is_left_alone(void **state)
 {
     struct world *world = *state;
@@ -473,7 +453,6 @@ int test_sqlite(void)
         TEST(a_read_only_directory_denies_every_write),
         TEST(a_store_that_may_not_be_opened_is_denied),
         TEST(another_machines_store_is_refused),
-        TEST(leftovers_stay_where_only_a_host_name_tells_machines_apart),
         TEST(the_database_of_another_program_is_left_alone),
         TEST(what_is_no_database_is_corrupt),
         TEST(a_store_without_its_identity_is_corrupt),

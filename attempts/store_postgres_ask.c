@@ -181,7 +181,9 @@ static void statement_cancel(struct postgres_store *store)
     pthread_attr_destroy(&attributes);
 }
 
-/* A cancelled statement is known not to have been committed, so its last word is worth a short wait. */
+/* A cancelled statement is known not to have been committed, so its last word is worth a short wait. Success
+ * is not believed: a commit that waits for a synchronous standby is cancelled into one that no standby has.
+ */
 static bool last_word(struct postgres_store *store, PGresult **kept)
 {
     bool (*waiting)(void *context) = store->waiting;
@@ -192,7 +194,7 @@ static bool last_word(struct postgres_store *store, PGresult **kept)
     store->waiting = NULL;
     end = await_results(store, real_ms() + LAST_WORD_MS, kept, &lost);
     store->waiting = waiting;
-    return end == WAIT_READY && !lost && *kept;
+    return end == WAIT_READY && !lost && *kept && is_failure(store, *kept);
 }
 
 /* ---- one exchange ---- */

@@ -126,6 +126,18 @@ thawed() { grep -q '"kind":"thawed"' "$XDG_STATE_HOME"/tenure/journals/*/journal
     ! frozen
 }
 
+# The wait is cancelled at its deadline, and the server then says that all went well.
+@test "a commit that no synchronous standby has is not taken for one: nothing is started" {
+    server_store
+    "$TENURE" run --subject first -- true
+    sql "$DIRECT" -c "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
+    sql "$DIRECT" -c "SELECT pg_reload_conf()" >/dev/null
+    run "$TENURE" run --subject s -- touch "$HOME/ran"
+    [ "$status" = 125 ]
+    [[ $output == *"it is not known whether the last write was committed"* ]]
+    [ ! -e "$HOME/ran" ]
+}
+
 @test "a synchronous standby is promoted in the middle: the run passes, its token holds, fences go on rising" {
     server_store
     primary=$PLACE

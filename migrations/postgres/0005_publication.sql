@@ -181,7 +181,7 @@ COMMENT ON FUNCTION tenure.publication_lock(uuid, bytea) IS
     'Locks the attempt to the end of the transaction, checks token and lease, renews; the claimed row, the fence and the ttl. Raises when the claim is lost.';
 
 CREATE FUNCTION tenure.publication_begin(attempt uuid, token bytea DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, tenure, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, tenure, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     claim record;
     living text[];

@@ -174,6 +174,21 @@ static void a_reclaim_gives_up_its_wait_in_time(void **state)
     SEEN(w, "passed", STATE, &a);
 }
 
+/* The attempt is locked meanwhile: a wait without an end would hold it beyond its lease. */
+static void a_publication_gives_up_its_wait_for_the_row_in_time(void **state)
+{
+    struct places *w = *state;
+    struct claim a = claimed(&w->a, 42);
+
+    lock_timeouts(w, "100ms");
+    session_open(w, &w->a);
+    admin(w, "BEGIN; SELECT FROM app.source WHERE id = 42 FOR UPDATE");
+    STEP(&w->a, "", "SET statement_timeout = '20 s'", NULL); /* of the test, should nothing else end it */
+    REFUSAL(w, &w->a, "!55P03", PUBLICATION_BEGIN, &a);
+    admin(w, "COMMIT");
+    STEP(&w->a, "t", PUBLICATION_BEGIN, &a);
+}
+
 static void a_publication_undone_leaves_what_can_be_reclaimed(void **state)
 {
     struct places *w = *state;
@@ -331,6 +346,7 @@ int test_races(void)
         TEST(a_reclaim_reads_the_clock_after_its_wait),
         TEST(a_reclaim_waits_for_the_publication_and_finds_it_ended),
         TEST(a_reclaim_gives_up_its_wait_in_time),
+        TEST(a_publication_gives_up_its_wait_for_the_row_in_time),
         TEST(a_publication_undone_leaves_what_can_be_reclaimed),
         TEST(a_publication_waits_for_the_reclaim_and_is_refused),
         TEST(a_claim_that_waited_for_a_publication_comes_after_it),

@@ -222,7 +222,7 @@ BEGIN
         message := tenure.ending_of(a);
     ELSIF seen_rev IS DISTINCT FROM a.rev THEN -- guard: rev
         message := format('attempt %s changed since it was read', tenure.name_of(a));
-    ELSIF NOT owner_gone AND NOT tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN -- guard: expiry
+    ELSIF owner_gone IS NOT TRUE AND NOT tenure.lapsed(a.acquired_at, a.renewed_at, a.expires_at, a.ttl, at) THEN -- guard: expiry
         message := format('attempt %s still has a living lease, and its owner is not known to be gone',
             tenure.name_of(a));
     ELSE
@@ -237,9 +237,11 @@ COMMENT ON FUNCTION tenure.decide_other(tenure.attempt, text, bigint, boolean, t
 
 CREATE FUNCTION tenure.fence_draw() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    here text := format('%s %s %s', pg_postmaster_start_time(),
+    -- In numbers: a time is written differently in another session's time zone. A dump that is put back into the same
+    -- database has another sequence.
+    here text := format('%s %s %s %s', extract(epoch FROM pg_postmaster_start_time()),
         left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
-        (SELECT oid FROM pg_database WHERE datname = current_database()));
+        (SELECT oid FROM pg_database WHERE datname = current_database()), 'tenure.fence'::regclass::oid);
 BEGIN
     IF here IS DISTINCT FROM (SELECT value FROM tenure.meta WHERE name = 'incarnation') THEN
         PERFORM FROM tenure.meta WHERE name = 'incarnation' FOR UPDATE;
@@ -274,6 +276,6 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
 END $$;
-COMMENT ON FUNCTION tenure.commit_durably() IS 'A fence or an ending that a crash takes back would be handed out again: the transaction commits at least at "on".';
+COMMENT ON FUNCTION tenure.commit_durably() IS 'A fence or an ending that a crash takes back would be handed out again: the transaction commits at least at "on". So does one that only answers again: it locked the row, and so waits as the lost commit would have.';
 
 UPDATE tenure.meta SET value = '2' WHERE name = 'schema_version';

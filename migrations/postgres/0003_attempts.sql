@@ -79,6 +79,7 @@ BEGIN
         SELECT o.result, o.message INTO result, message FROM tenure.check_owner(a, token) o;
         IF result = 'ok' THEN
             record := tenure.record(a);
+            PERFORM tenure.commit_durably();
         END IF;
         RETURN;
     END IF;
@@ -215,6 +216,7 @@ BEGIN
     IF result = 'retired' AND a.token_digest = sha256(token) AND a.state = settle.state AND a.settle_nonce = nonce THEN
         result := 'ok';
         message := NULL;
+        PERFORM tenure.commit_durably();
         RETURN;
     END IF;
     IF result IS DISTINCT FROM 'ok' THEN
@@ -246,6 +248,7 @@ BEGIN
         message := format('attempt %s is not settled yet', tenure.name_of(a));
     ELSIF ours AND a.settle_nonce = nonce THEN
         result := 'ok';
+        PERFORM tenure.commit_durably();
     ELSE
         result := 'retired';
         message := format('attempt %s has ended, or is another''s: %s', tenure.name_of(a),

@@ -293,6 +293,27 @@ static void asking_waits_for_the_commit_under_way(void **state)
     assert_call(s.waiter, "settle_ask", &mine, ", 'another'", "retired");
 }
 
+/* Its answer tells that the settlement stays: so it waits for the standbys as the settlement would have. */
+static void whoever_asks_again_commits_as_durably(void **state)
+{
+    struct world *world = *state;
+    struct credential mine = run(world, world->a, KIND_DONE, "a");
+    static const char *const ASKED[] = {"settle_ask", "settle"};
+    static const char *const ARGUMENTS[] = {", 'nonce'", ", 'failed', 'nonce'"};
+    _cleanup_(pg_close) PGconn *db = pg_connect(world->url);
+
+    assert_call(db, "settle", &mine, ", 'failed', 'nonce'", "ok");
+    pg_run(db, "SET synchronous_commit = off");
+    for (size_t i = 0; i < ARRAY_SIZE(ASKED); i++) {
+        _cleanup_(mem_free) char *kept = NULL;
+        pg_run(db, "BEGIN");
+        assert_call(db, ASKED[i], &mine, ARGUMENTS[i], "ok");
+        kept = pg_text(db, "SHOW synchronous_commit");
+        pg_run(db, "COMMIT");
+        assert_string_equal(kept, "on");
+    }
+}
+
 /* The server may have done it or not: nothing is known of any of them. */
 static void an_unknown_renewal_is_unconfirmed(void **state)
 {
@@ -315,6 +336,20 @@ static void an_unknown_renewal_is_unconfirmed(void **state)
     assert_int_equal(renewals[0].result, RESULT_OK);
     assert_int_equal(renewals[1].result, RESULT_RETIRED);
     renewal_done(&renewals[1]);
+}
+
+/* Null is how SQL says that nothing is known. */
+static void a_verdict_that_is_unknown_retires_nobody(void **state)
+{
+    struct world *world = *state;
+    struct credential mine = reserve(world, world->a, KIND_DONE, "a");
+    _cleanup_(pg_close) PGconn *db = pg_connect(world->url);
+    _cleanup_(mem_free) char *sql =
+        mem_format("SELECT result FROM tenure.retire('%s', 1, NULL, 'unknown')", mine.attempt_id);
+    _cleanup_(mem_free) char *before = world_dump(world), *answer = pg_text(db, sql);
+
+    assert_true(world_same(world, before));
+    assert_string_equal(answer, "conflict");
 }
 
 /* ---- one attempt, one call ---- */
@@ -367,6 +402,30 @@ static void a_clock_that_was_set_back_takes_no_fence_back(void **state)
 
     backend->pass(world, -TTL * 1000);
     backend->restart(world);
+    two = reserve(world, world->a, KIND_DONE, "b");
+    assert_true(two.fence > one.fence);
+}
+
+/* The same server in another session's way of writing times is the same server. */
+static void a_time_zone_is_no_other_server(void **state)
+{
+    struct world *world = *state;
+    struct credential one = reserve(world, world->a, KIND_DONE, "a");
+    _cleanup_(pg_close) PGconn *db = pg_connect(world->url);
+
+    pg_run(db, "SET timezone = 'Asia/Tokyo'; SET datestyle = 'SQL, DMY'");
+    assert_int_equal(pg_number(db, "SELECT tenure.fence_draw()"), one.fence + 1);
+}
+
+/* A dump that is put back where it came from brings the old incarnation along. */
+static void fences_go_on_above_the_clock_after_a_dump_is_put_back(void **state)
+{
+    struct world *world = *state;
+    struct credential one = reserve(world, world->a, KIND_DONE, "a"), two;
+    _cleanup_(pg_close) PGconn *db = pg_connect(world->url);
+
+    backend->pass(world, 1000);
+    pg_run(db, "ALTER SEQUENCE tenure.fence RENAME TO old; CREATE SEQUENCE tenure.fence CACHE 1");
     two = reserve(world, world->a, KIND_DONE, "b");
     assert_true(two.fence > one.fence);
 }
@@ -480,10 +539,14 @@ int test_postgres_rows(void)
         TEST(a_refused_reserve_leaves_no_subject),
         TEST(a_locked_row_is_busy_in_time),
         TEST(asking_waits_for_the_commit_under_way),
+        TEST(whoever_asks_again_commits_as_durably),
         TEST(an_unknown_renewal_is_unconfirmed),
+        TEST(a_verdict_that_is_unknown_retires_nobody),
         TEST(the_single_renewal_has_every_guard),
         TEST(fences_go_on_above_the_clock_on_another_server),
         TEST(a_clock_that_was_set_back_takes_no_fence_back),
+        TEST(a_time_zone_is_no_other_server),
+        TEST(fences_go_on_above_the_clock_after_a_dump_is_put_back),
         TEST(other_habits_of_the_server_change_nothing),
         TEST(no_token_is_part_of_a_statement),
     };

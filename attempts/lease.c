@@ -92,6 +92,15 @@ int64_t lease_remaining_ms(const struct lease *lease, const struct store_time *n
     return lease_expiry(lease) - lease_now_ms(lease, now) + 1;
 }
 
+int64_t lease_lapses_wall_ms(const struct lease *lease, const struct store_time *now)
+{
+    int64_t expiry_ms = lease_expiry(lease);
+
+    if (expiry_ms == LEASE_TIME_NONE || !lease_same_clock(lease, now))
+        return now->wall_ms;
+    return add_saturated(now->wall_ms, add_saturated(expiry_ms, -lease_now_ms(lease, now)));
+}
+
 void lease_begin(struct lease *lease, int64_t ttl_ms, const struct store_time *now)
 {
     *lease = (struct lease){

@@ -64,6 +64,9 @@ bool lease_lapsed(const struct lease *lease, const struct store_time *now);
 /* Milliseconds until the lease has lapsed at the latest, 0 when it has. */
 int64_t lease_remaining_ms(const struct lease *lease, const struct store_time *now);
 
+/* The moment from which it has lapsed as wall-clock time, for people; `now` when it cannot be told. */
+int64_t lease_lapses_wall_ms(const struct lease *lease, const struct store_time *now);
+
 /* A new lease, and a renewal of it, at `now`. */
 void lease_begin(struct lease *lease, int64_t ttl_ms, const struct store_time *now);
 void lease_renew(struct lease *lease, const struct store_time *now);

@@ -57,6 +57,13 @@ bool store_is_server(const char *url)
     return url && strncmp(url, "postgres", strlen("postgres")) == 0;
 }
 
+enum result store_check_rows(const char *url, struct error *err)
+{
+    bool embedded = !url || strncmp(url, "sqlite:", strlen("sqlite:")) == 0;
+
+    return embedded ? store_fail_rows(err) : RESULT_OK;
+}
+
 char *store_locker(const char *url)
 {
     static const char SCHEME[] = "sqlite:";

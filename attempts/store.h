@@ -59,6 +59,10 @@ void store_cleanup(struct store **store);
 /* Whether others may keep us from it by their network alone. NULL is the embedded store. */
 bool store_is_server(const char *url);
 
+/* Whether rows of the application can be claimed there, as far as the address tells: INVALID of the embedded
+ * store. */
+_must_use_ enum result store_check_rows(const char *url, struct error *err);
+
 /* A URL without password, for people. Owned by the caller. */
 char *store_url_printable(const char *url);
 

@@ -18,11 +18,18 @@ static enum result claim_denied(
     const struct postgres_store *store, const struct row_source *row, struct error *err)
 {
     const char *dot = strrchr(row->table, '.'), *name = dot ? dot + 1 : row->table;
+    _cleanup_(mem_free) char *schema = dot ? mem_copy(row->table, (size_t)(dot - row->table)) : NULL;
     _cleanup_(mem_free) char *advice = NULL;
 
-    if (!store->connection || !err || !err->message || !strstr(err->message, name))
+    if (!store->connection || !err || !err->message)
         return RESULT_DENIED;
-    advice = mem_format("let its owner run: GRANT SELECT, UPDATE ON %s TO {role}", row->table);
+    if (schema && strcmp(schema, "tenure") != 0 && strstr(err->message, "schema") &&
+        strstr(err->message, schema))
+        advice = mem_format("let its owner run: GRANT USAGE ON SCHEMA %s TO {role}", schema);
+    else if (strstr(err->message, name))
+        advice = mem_format("let its owner run: GRANT SELECT, UPDATE ON %s TO {role}", row->table);
+    else
+        return RESULT_DENIED;
     return postgres_advise(store, advice, err);
 }
 

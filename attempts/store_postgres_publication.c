@@ -107,7 +107,11 @@ static enum result statement_refused(struct publication *publication, const PGre
     if (r == RESULT_LAPSED)
         return error_remedy(err, "give it a longer lease (--ttl)");
     if (r == RESULT_DENIED && store->connection)
-        return postgres_advise(store, "let the owner GRANT to {role} what the statement needs", err);
+        return postgres_advise(store,
+            strstr(words, "temporary table")
+                ? "let its owner run: GRANT TEMP ON DATABASE {database} TO {role}"
+                : "let the owner GRANT to {role} what the statement needs",
+            err);
     if (sqlstate_look_up(sqlstate)->remedy == REMEDY_LOST)
         postgres_disconnect(store);
     return r;
@@ -296,7 +300,9 @@ static enum result begin_answered(
         r = statement_refused(publication, result, &statement, err);
         if (sqlstate_look_up(sqlstate)->result == RESULT_DENIED && publication->store->connection)
             return postgres_advise(publication->store,
-                "let its owner run: GRANT SELECT, UPDATE ON the claimed table TO {role}", err);
+                "the claimed table must be readable and lockable: let its owner GRANT SELECT, UPDATE on it "
+                "to {role}",
+                err);
         return r;
     }
     publication->credential.fence = answer_integer(&answer);

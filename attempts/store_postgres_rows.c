@@ -186,12 +186,33 @@ static enum result record_subjects(struct record *record, struct error *err)
     return RESULT_OK;
 }
 
-static enum result record_executor(struct record *record, struct error *err)
+/* Whoever may call the functions may say what he likes: a text that is too long for us is cut, so that one
+ * record does not hide all others. */
+static void fit(struct json_object *json, const struct json_field *fields, size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        struct json_object *value = json_object_object_get(json, fields[i].key);
+        bool text = fields[i].kind == JSON_BUFFER && json_object_is_type(value, json_type_string);
+        size_t room = text ? (size_t)fields[i].max - 1 : 0;
+        if (!text || (size_t)json_object_get_string_len(value) <= room)
+            continue;
+        const char *whole = json_object_get_string(value);
+        json_object_object_add(
+            json, fields[i].key, json_object_new_string_len(whole, (int)text_utf8_prefix(whole, room)));
+    }
+}
+
+/* One that cannot be read tells nothing of its owner: only the lease decides then. */
+static void record_executor(struct record *record)
+{
+    struct executor *executor = &record->attempt.executor;
+
     if (!record->executor)
-        return RESULT_OK;
-    return json_table_read(
-        NULL, "", record->executor, EXECUTOR, ARRAY_SIZE(EXECUTOR), false, &record->attempt.executor, err);
+        return;
+    fit(record->executor, EXECUTOR, ARRAY_SIZE(EXECUTOR));
+    if (json_table_read(NULL, "", record->executor, EXECUTOR, ARRAY_SIZE(EXECUTOR), false, executor, NULL) !=
+        RESULT_OK)
+        *executor = (struct executor){0};
 }
 
 /* The server's times are wall-clock times: what decides and what people read are the same. */
@@ -202,13 +223,14 @@ static enum result record_body(struct json_object *json, struct record *record, 
 
     attempt->lease.acquired_ms = attempt->lease.renewed_ms = attempt->lease.expires_ms = LEASE_TIME_NONE;
     attempt->settled_wall_ms = attempt->cancel_wall_ms = LEASE_TIME_NONE;
+    fit(json, BODY, ARRAY_SIZE(BODY));
     r = json_table_read(NULL, "", json, BODY, ARRAY_SIZE(BODY), false, record, err);
     if (r == RESULT_OK)
         r = record_words(record, err);
     if (r == RESULT_OK)
         r = record_subjects(record, err);
     if (r == RESULT_OK)
-        r = record_executor(record, err);
+        record_executor(record);
     attempt->acquired_wall_ms = attempt->lease.acquired_ms;
     attempt->renewed_wall_ms = attempt->lease.renewed_ms;
     return r;

@@ -151,12 +151,19 @@ static enum result migrate_commit(struct postgres_store *store, int64_t until_ms
     return store->connection ? error_move(err, &why) : postgres_lose(store, err);
 }
 
+static enum result fail_not_owner(struct error *err)
+{
+    return error_remedy(err, "run tenure store migrate as the owner of the schema tenure");
+}
+
 static enum result migrate_locked(struct postgres_store *store, int64_t until_ms, struct error *err)
 {
     struct schema schema = {0};
     int64_t newest = migration_newest("postgres");
     enum result r = locked_look(store, until_ms, &schema, err);
 
+    if (r == RESULT_DENIED)
+        return fail_not_owner(err);
     if (r != RESULT_OK || schema.version == newest)
         return r;
     if (!may_migrate(store, &schema))
@@ -167,7 +174,7 @@ static enum result migrate_locked(struct postgres_store *store, int64_t until_ms
         return postgres_advise(
             store, "let its owner run: GRANT CREATE ON DATABASE {database} TO {role}", err);
     if (r == RESULT_DENIED)
-        return error_remedy(err, "run tenure store migrate as the owner of the schema tenure");
+        return fail_not_owner(err);
     return r == RESULT_OK
                ? STORE_COMMIT("migrate", migrate_commit(store, until_ms, err), postgres_lose(store, err))
                : r;
@@ -197,7 +204,7 @@ enum result postgres_schema_migrate(struct postgres_store *store, struct error *
 static enum result fail_empty(
     const struct postgres_store *store, const struct schema *schema, struct error *err)
 {
-    error_set(err, RESULT_ABSENT, 0, "%s: there is no store in this database yet", store->printable);
+    error_set(err, RESULT_ABSENT, 0, "%s: there is no store in this database", store->printable);
     return error_remedy(
         err, schema->has_others ? "run: tenure store migrate" : "any command that writes makes one");
 }

@@ -212,11 +212,11 @@ void entry_add_line(
     row_add(&row, STYLE_BOLD, attempt->journal_handle ? attempt->journal_handle : "-");
     row_pad(&row, 35);
     row_add(&row, STYLE_PLAIN, attempt_kind_name(attempt->kind));
-    row_pad(&row, 44);
+    row_pad(&row, 47);
     row_add(&row, state_style(attempt->state), attempt_state_name(attempt->state));
-    row_pad(&row, 55);
+    row_pad(&row, 58);
     add_duration(attempt, &row);
-    row_pad(&row, 66);
+    row_pad(&row, 69);
     row_add(&row, STYLE_DIM, why_ended(entry));
     while (row.text.length > 0 && row.text.bytes[row.text.length - 1] == ' ')
         row.text.bytes[--row.text.length] = '\0';

@@ -308,6 +308,8 @@ enum result publish_run(const struct publish_options *options, struct publish_re
 
     *ret = (struct publish_result){.collector_exit = -1, .collector_signal = -1};
     if (r == RESULT_OK)
+        r = store_check_rows(options->hold.store_url, err);
+    if (r == RESULT_OK)
         r = check_data_store(options, err);
     if (r != RESULT_OK)
         return r;

@@ -91,7 +91,7 @@ static void fill_pending(struct hold *hold, struct attempt *holder, struct pendi
     if (store_now(hold->store, &now, NULL) != RESULT_OK)
         return;
     ret->lapses_in_ms = lease_remaining_ms(&ret->holder.lease, &now);
-    ret->lapses_wall_ms = now.wall_ms + ret->lapses_in_ms;
+    ret->lapses_wall_ms = lease_lapses_wall_ms(&ret->holder.lease, &now);
 }
 
 /* ---- waiting ---- */

@@ -63,7 +63,7 @@ void look_judge(const struct look *look, struct attempt *attempt, const struct s
     witness_look(&look->machine, &ret->attempt, &ret->witness);
     ret->lapsed = lease_lapsed(&ret->attempt.lease, now);
     ret->lapses_in_ms = lease_remaining_ms(&ret->attempt.lease, now);
-    ret->lapses_wall_ms = now->wall_ms + ret->lapses_in_ms;
+    ret->lapses_wall_ms = lease_lapses_wall_ms(&ret->attempt.lease, now);
 }
 
 enum result overview_read(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fenced publication with psycopg2:
 
-    publish.py [--ttl SECONDS] DATABASE ID COMMAND [ARGUMENT...]
+    publish.py [--ttl SECONDS] DATABASE ID COMMAND [ARGUMENT...]          (Debian: python3-psycopg2)
 
 Claims the row ID of app.source, runs COMMAND, and publishes each line that it writes as an item of the row: all of them,
 or none. Ends with status 0 only when they are published. COMMAND may take as long as it wants: a thread renews the claim
@@ -116,6 +116,8 @@ def main():
     parser.add_argument("id")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
+    if not options.command:
+        parser.error("a COMMAND must follow the ID")
     try:
         run(options.database, options.id, options.ttl, options.command)
     except (NotPublished, OSError, psycopg2.Error) as error:

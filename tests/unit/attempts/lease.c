@@ -54,6 +54,17 @@ static void alive_at_its_end_and_lapsed_a_millisecond_later(void **state _unused
     assert_true(lapsed_at(&lease, 1000 + TTL + 1));
 }
 
+static void the_moment_of_the_lapse_stands_still_when_it_is_past(void **state _unused_)
+{
+    struct lease lease = begun(1000);
+    struct store_time before = at(1000), after = at(1000 + 3 * TTL);
+
+    before.wall_ms = 500000;
+    after.wall_ms = 500000 + 3 * TTL;
+    assert_int_equal(lease_lapses_wall_ms(&lease, &before), 500000 + TTL);
+    assert_int_equal(lease_lapses_wall_ms(&lease, &after), 500000 + TTL);
+}
+
 static void remaining_is_positive_exactly_while_alive(void **state _unused_)
 {
     struct lease lease = begun(1000);
@@ -248,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alive_at_its_end_and_lapsed_a_millisecond_later),
         cmocka_unit_test(remaining_is_positive_exactly_while_alive),
+        cmocka_unit_test(the_moment_of_the_lapse_stands_still_when_it_is_past),
         cmocka_unit_test(a_renewal_counts_from_itself),
         cmocka_unit_test(an_absent_renewal_counts_as_the_acquisition),
         cmocka_unit_test(the_earlier_of_claim_and_ttl_counts),

@@ -1,8 +1,8 @@
 /*
  * What the PostgreSQL store has for publications. Its other files are told in store_postgres-private.h.
  *
- *     publication.c                   what needs no server: which statements may be sent, what a command tag
- * counts store_postgres_claim.c          the claim of a row; which database this is
+ *     publication.c                   what needs no server: which statements may be sent, what a tag counts
+ *     store_postgres_claim.c          the claim of a row; which database this is
  *     store_postgres_publication.c    the transaction that publishes
  */
 #ifndef ATTEMPTS_PUBLICATION_PRIVATE_H

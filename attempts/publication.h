@@ -3,8 +3,7 @@
  * what was collected for it. On the connection of the store that holds the claim, so the two can never be of
  * two databases.
  *
- *     store_reserve(store, &reservation, ...)      // kind KIND_PUBLICATION, with reservation.row: HELD,
- * ABSENT, OK
+ *     store_reserve(store, &reservation, ...)      // kind KIND_PUBLICATION, with reservation.row
  *     ... minutes of collecting; the heartbeat renews on a handle of its own ...
  *     publication_begin(store, &credential, &publication, err);
  *     publication_query(publication, &statement, &counts, err);        // as often as wanted

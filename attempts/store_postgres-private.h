@@ -1,8 +1,9 @@
 /*
  * The shared store: a PostgreSQL server, for many machines. Every transition is one call of a function of the
  * schema `tenure` (migrations/postgres), which decides under the row's lock by the server's clock. Nothing is
- * kept in the session, so a pooler in transaction mode may stand between: no named prepared statement, no
- * SET, no LISTEN, no transaction of several statements but a migration.
+ * kept in the session, so a pooler in transaction mode may stand between: no SET, no LISTEN, no transaction
+ * of several statements but a migration and a publication; and statements are prepared by name only where no
+ * pooler stands.
  *
  *     store_postgres.c              opening, closing, the table of functions
  *     store_postgres_libpq.c        libpq, loaded when first needed: it costs 11 ms of start-up

@@ -3,9 +3,10 @@
  * as it takes, and publish in one short transaction that only the holder of the claim can commit.
  *
  *     struct tenure_claim *claim = NULL;
- *     struct tenure_row row = {.table = "app.source", .key = "id", .value = "42", .soft_delete =
- * "deleted_at"}; enum tenure_result r = tenure_claim("postgresql:///app", &row, 180000, &claim); if (r !=
- * TENURE_OK)
+ *     struct tenure_row row = {
+ *         .table = "app.source", .key = "id", .value = "42", .soft_delete = "deleted_at"};
+ *     enum tenure_result r = tenure_claim("postgresql:///app", &row, 180000, &claim);
+ *     if (r != TENURE_OK)
  *         ... TENURE_HELD: somebody has it; TENURE_ABSENT: the row is gone; tenure_claim_message(claim)
  *     ... collect; the claim renews itself on a thread and a connection of its own ...
  *     tenure_publication_begin(claim);

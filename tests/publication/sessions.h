@@ -6,8 +6,9 @@
  *     STEP(&w->a, "", "BEGIN", NULL);
  *     STEP(&w->a, "t", PUBLICATION_BEGIN, &a);
  *     start(&w->b, "DELETE FROM app.source WHERE id = 42", NULL);   // does not wait for the answer
- *     assert_waits(w, &w->b);                                       // until the server says that it waits
- * for a lock STEP(&w->a, "", "COMMIT", NULL); FINISH(&w->b, "");
+ *     assert_waits(w, &w->b);                                       // until the server says that it does
+ *     STEP(&w->a, "", "COMMIT", NULL);
+ *     FINISH(&w->b, "");
  *
  * In C, and not in the isolation tests' own language: a step needs the attempt and the token that an earlier
  * one was given, the clock is moved between two steps, and after a refusal everything stored is compared; a

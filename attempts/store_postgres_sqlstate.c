@@ -27,6 +27,7 @@ static const struct sqlstate_meaning MEANINGS[] = {
     {"57P02", RESULT_UNREACHABLE, REMEDY_LOST, AGAIN},      /* crash_shutdown */
     {"57P03", RESULT_UNREACHABLE, REMEDY_RECONNECT, AGAIN}, /* cannot_connect_now: starting or stopping */
     {"57P05", RESULT_UNREACHABLE, REMEDY_LOST, AGAIN},      /* idle_session_timeout */
+    {"26000", RESULT_UNREACHABLE, REMEDY_RECONNECT, AGAIN}, /* what was prepared is gone */
     {"08", RESULT_UNREACHABLE, REMEDY_LOST, AGAIN},         /* connection exceptions; poolers say this */
     {"42501", RESULT_DENIED, REMEDY_NONE, GRANTS},          /* insufficient_privilege */
     {"28", RESULT_DENIED, REMEDY_NONE,

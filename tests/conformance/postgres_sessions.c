@@ -37,6 +37,19 @@ static void a_statement_that_comes_again_is_kept_where_no_pooler_stands_between(
     assert_int_equal(kept(world->a), direct);
 }
 
+static void a_kept_statement_that_is_gone_costs_a_connection(void **state)
+{
+    struct world *world = *state;
+    struct credential credential = run(world, world->a, KIND_COMMAND, "s");
+    PGresult *result = NULL;
+
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(renew(world->a, &credential), RESULT_OK);
+    OK(postgres_ask(postgres_of(world->a), ASKS, "DEALLOCATE ALL", NULL, 0, &result, NULL));
+    PQclear(result);
+    assert_int_equal(renew(world->a, &credential), RESULT_OK);
+}
+
 /* A kept statement is planned for the functions as they were. */
 static void a_kept_statement_survives_a_change_of_its_function(void **state)
 {
@@ -56,6 +69,7 @@ int test_postgres_sessions(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_statement_that_comes_again_is_kept_where_no_pooler_stands_between),
+        TEST(a_kept_statement_that_is_gone_costs_a_connection),
         TEST(a_kept_statement_survives_a_change_of_its_function),
     };
 

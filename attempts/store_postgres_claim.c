@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "attempts/publication-private.h"
+#include "base/json_table.h"
 #include "base/memory.h"
 #include "generated/attempts_sql.h"
-
-static void json_cleanup(struct json_object **json)
-{
-    json_object_put(*json);
-}
 
 /* The remedy of the table is about the store's own functions; the right that is missing may be one on the
  * table. */

@@ -3,16 +3,12 @@
 #include <string.h>
 
 #include "attempts/publication-private.h"
+#include "base/json_table.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "generated/attempts_sql.h"
 
 /* ---- reserve ---- */
-
-static void json_cleanup(struct json_object **json)
-{
-    json_object_put(*json);
-}
 
 /* The first in the order of the store, of those asked for. */
 static const char *subject_held(const struct reservation *reservation, const struct attempt *holder)

@@ -4,6 +4,7 @@
 
 #include "attempts/migrate.h"
 #include "attempts/store_sqlite-private.h"
+#include "base/json_table.h"
 #include "base/memory.h"
 #include "generated/attempts_sql.h"
 
@@ -21,11 +22,6 @@ struct ids {
 static void ids_done(struct ids *ids)
 {
     free(ids->items);
-}
-
-static void json_cleanup(struct json_object **json)
-{
-    json_object_put(*json);
 }
 
 static struct json_object *subjects_to_json(const struct attempt_query *query)

@@ -247,6 +247,11 @@ enum result json_table_read(const struct json_document *document, const char *po
     return r;
 }
 
+void json_cleanup(struct json_object **json)
+{
+    json_object_put(*json);
+}
+
 struct json_object *json_from_bytes(const void *bytes, size_t length)
 {
     _cleanup_(text_done) struct text text = {0};

@@ -40,6 +40,9 @@ _must_use_ enum result json_table_read(const struct json_document *document, con
     struct json_object *object, const struct json_field *fields, size_t count, bool strict, void *target,
     struct error *err);
 
+/* For _cleanup_(json_cleanup): puts the reference; NULL inside is allowed. */
+void json_cleanup(struct json_object **json);
+
 /* A JSON string from bytes that need not be UTF-8: invalid bytes become \xNN as visible text. */
 struct json_object *json_from_bytes(const void *bytes, size_t length);
 

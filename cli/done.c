@@ -8,9 +8,7 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct option OPTIONS[] = {
-    {"wait", 0, OPTION_WAIT, AT(wait_ms), "DUR",
-        "when another attempt is current, wait (up to DUR, else a day)", NULL, 0,
-        INT64_C(30) * 24 * 3600 * 1000},
+    OPTION_TO_WAIT,
     {"rerun", 0, OPTION_FLAG, AT(rerun), NULL, "run everything again, whatever is known", NULL, 0, 0},
     {"keep-going", 'k', OPTION_FLAG, AT(keep_going), NULL, "go on after a failure", NULL, 0, 0},
     {"dirty", 0, OPTION_FLAG, AT(dirty), NULL, "run on the work tree as it is; no evidence, no Proof", NULL,

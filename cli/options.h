@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attempts/lease.h"
 #include "base/error.h"
 
 struct command;
@@ -97,5 +98,20 @@ const struct command *command_find(const struct command *const *commands, const 
 
 /* True when the option takes a value, in any form. */
 bool option_takes_value(const struct option *option);
+
+/* What several commands take, for their tables. */
+#define OPTIONS_OF_A_LEASE                                                                                   \
+    {"ttl", 0, OPTION_DURATION, offsetof(struct options, ttl_ms), "DUR",                                     \
+        "the lease (2s to 1h, default 60s)", NULL, LEASE_TTL_MIN_MS, LEASE_TTL_MAX_MS},                      \
+    {                                                                                                        \
+        "heartbeat", 0, OPTION_DURATION, offsetof(struct options, heartbeat_ms), "DUR",                      \
+            "how often it is renewed (at most a third of it)", NULL, 1, LEASE_TTL_MAX_MS / 3                 \
+    }
+#define OPTION_TO_WAIT                                                                                       \
+    {                                                                                                        \
+        "wait", 0, OPTION_WAIT, offsetof(struct options, wait_ms), "DUR",                                    \
+            "when another attempt is current, wait (up to DUR, else a day)", NULL, 0,                        \
+            INT64_C(30) * 24 * 3600 * 1000                                                                   \
+    }
 
 #endif

@@ -17,13 +17,8 @@ static const char *const POLICIES[] = {[LAPSE_FREEZE] = "freeze", [LAPSE_ABORT] 
 
 static const struct option OPTIONS[] = {
     {"subject", 0, OPTION_LIST, AT(subjects), "NAME", "what is held; may be given again", NULL, 0, 0},
-    {"ttl", 0, OPTION_DURATION, AT(ttl_ms), "DUR", "the lease (2s to 1h, default 60s)", NULL,
-        LEASE_TTL_MIN_MS, LEASE_TTL_MAX_MS},
-    {"heartbeat", 0, OPTION_DURATION, AT(heartbeat_ms), "DUR",
-        "how often it is renewed (at most a third of it)", NULL, 1, LEASE_TTL_MAX_MS / 3},
-    {"wait", 0, OPTION_WAIT, AT(wait_ms), "DUR",
-        "when another attempt is current, wait (up to DUR, else a day)", NULL, 0,
-        INT64_C(30) * 24 * 3600 * 1000},
+    OPTIONS_OF_A_LEASE,
+    OPTION_TO_WAIT,
     {"on-lapse", 0, OPTION_CHOICE, AT(on_lapse), "WHAT", "freeze (default) or abort, when the lease runs out",
         POLICIES, 0, 0},
     {"held-exit", 0, OPTION_INTEGER, AT(held_exit), "CODE", "exit status when another attempt is current",
